@@ -6,6 +6,7 @@
 #   --only NAME        cases whose name contains NAME
 #   --seed N           other simulated jobs of the same kinds, which no threshold was tuned on
 #   --random N         N jobs drawn at random by the seed instead of the fixed ones, a quarter of them healthy; no real programs
+#   --combined         with --random: jobs with two or three faults of different kinds
 #   --generation N     with --random: draws faults of the generations 1 to N (default: 1)
 #   --seeds N          N seeds, from that of --seed on, and totals only; no real programs
 #   --json FILE        writes the scores to FILE, one job per line (a frozen run); no real programs
@@ -23,6 +24,10 @@ while [ $# -gt 0 ]; do
     --short)
         simulated=1
         options+=(--short)
+        shift
+        ;;
+    --combined)
+        options+=(--combined)
         shift
         ;;
     --only | --seed | --generation | --random | --seeds | --json | --against | --keep | --analyze | --from)

@@ -18,6 +18,8 @@ pub fn of_log(bound: u64, length: u64) -> u64 {
     bound.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)).min(bound.saturating_mul(LOG_TIMES))
 }
 
+/// Largest chunk cache of a data set that is advised, in bytes: each process has one, and a node has many.
+pub const ADVISED_CACHE: u64 = 1 << 30;
 /// Maximum memory for the stripe layouts of a Darshan log, in bytes. Data that exceeds a `LOG_` bound is skipped and reported as a problem.
 pub const LOG_LAYOUTS: u64 = 24 << 20;
 /// Maximum memory for the reduced records of a Darshan log (one record that stands for all ranks), in bytes.
@@ -74,7 +76,7 @@ pub const NAMED_EXAMPLES: usize = 3;
 pub const NAMED_TARGETS: usize = 4;
 /// Maximum stripes, or request sizes, that a finding on a file's stripes names individually.
 pub const NAMED_STRIPES: usize = 4;
-/// Maximum aggregators that a finding names individually.
+/// Maximum aggregators (ranks that do the I/O of collective calls) that a finding names individually.
 pub const NAMED_RANKS: usize = 8;
 /// Maximum files for which other stripe layouts are simulated: those with the most time in calls.
 pub const TRIAL_FILES: usize = 8;
@@ -90,8 +92,8 @@ pub const TRIAL_STRIPES: usize = 1 << 12;
 /// Maximum collective calls tracked per analysis thread to find stragglers; each takes 32 bytes.
 pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 
-/// Maximum cells (process, time window, stream, size class, storage target); beyond, windows are merged, see
-/// [`crate::cube::reading::cells`].
+/// Maximum cells in which calls are summed (by process, time window, stream, size class, storage target); beyond, time windows are merged,
+/// see [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, for which the time since the process's previous collective call is kept
 /// in memory.

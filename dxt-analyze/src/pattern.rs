@@ -15,7 +15,7 @@ impl Pattern {
         Ok(Self(Glob::new(glob)?.compile_matcher()))
     }
 
-    /// True if the pattern matches `path`.
+    /// Returns true if the glob matches `path`, or its last part if the glob has no `/`.
     #[must_use]
     pub fn matches(&self, path: &str) -> bool {
         let whole = self.0.glob().glob().contains('/');

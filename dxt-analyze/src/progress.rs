@@ -18,7 +18,7 @@ static SHOWN: AtomicBool = AtomicBool::new(false);
 /// Work in progress, with or without a progress bar.
 static NOW: Place = Place(Mutex::new(None));
 
-/// Returns the name and the progress, in percent, of the current work.
+/// Returns the name and the progress, in percent, of the current work; `None` if there is none.
 #[must_use]
 pub fn now() -> Option<(String, u64)> {
     NOW.look()
@@ -69,7 +69,7 @@ impl Place {
     }
 }
 
-/// Progress bar, possibly hidden.
+/// Progress bar of long work on standard error; hidden if the work is short.
 #[derive(Debug)]
 pub struct Bar {
     bar: ProgressBar,

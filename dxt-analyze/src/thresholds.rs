@@ -68,7 +68,7 @@ thresholds! {
         "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding is above `info`.",
+        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
         "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
@@ -291,144 +291,151 @@ thresholds! {
         "ours";
 }
 
-/// Constants for samples of how long threads run and wait for a processor, which users cannot set.
+/// Constants for samples of processor use (times that threads run, and wait for a processor). Users cannot set them. Source: ours.
 pub mod processor {
-    /// Waits leave the times of calls where a thread waits for a processor for at least this part of a sample interval. Ratio, below 0.1. Source:
-    /// ours.
+    /// Minimum share of a sampled interval that a thread waits for a processor, to be subtracted from the interval's calls. Ratio, below 0.1.
     pub const LEAST_WAITING: f64 = 0.01;
-    /// A thread is at work in a sample interval if it runs or waits for a processor for this part of it. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of a sampled interval that a thread runs or waits for a processor, for the interval to count as work. Ratio, 0 to 1.
     pub const AT_WORK: f64 = 0.5;
-    /// Least number of calls of a kind for their median to be without waits for a processor, which hit few calls. Calls, at least 3. Source: ours.
+    /// Minimum calls of a kind for their median duration to count as free of waits for a processor. Calls, at least 3.
     pub const CALLS_OF_MEDIAN: u64 = 8;
 }
 
-/// Constants of the model of slow units (ranks, nodes, storage targets, files, times: [`crate::effects`]), which users cannot set.
+/// Constants of the verdict, which users cannot set.
+pub mod verdict {
+    /// Maximum calls of a process on a file (or metadata calls on it) that count as one use: open and close. Calls, at least 1. Source: ours.
+    pub const CALLS_OF_ONE_USE: u64 = 2;
+}
+
+/// Constants of the model of slow units ([`crate::effects`]: ranks, targets, periods, ...), which users cannot set. Source: ours, unless stated.
 pub mod effects {
-    /// Among possible causes, the one with fewest units wins if it saves this share of the best saving. Ratio, 0.5 to 1. Source: ours, simulated
-    /// jobs.
+    /// Minimum saving of a set of slow units, relative to the set that saves most, to be preferred for having fewer units. Ratio, 0.5 to 1.
     pub const NEARLY_AS_MUCH: f64 = 2.0 / 3.0;
-    /// Least share of the time in calls that an effect (slow rank, node, target, file or time) must explain. Ratio, below 0.01. Source: ours.
+    /// Minimum share of all time in calls that a slow unit (such as a rank or file) must explain to count. Ratio, below 0.01.
     pub const LEAST_SHARE: f64 = 0.001;
-    /// Largest number of effects (slow units) that are searched for. Effects, at least 1. Source: ours, bounds the time of the search.
+    /// Divisor of the false discovery rate, as several sorts of units are tested, on reads and on writes. Tests, at least 1.
+    pub const TESTS: f64 = 4.0;
+    /// Maximum effects (slow units, or sets of them) that are searched for: bounds the time of the search. Effects, at least 1.
     pub const ROUNDS: usize = 12;
-    /// Least slowdown of units whose peers differ in speed anyway: storage targets, files, file regions, ranges of time windows. Ratio,
-    /// above 1. Source: ours, healthy simulated jobs.
+    /// Minimum slowdown for a storage target, file, file region or period to count as slow: healthy ones differ, too. Ratio, above 1.
     pub const UNLIKE: f64 = 1.5;
-    /// Least slowdown of one of only two units, and of a folder, whose files are mostly of one kind. Ratio, above 1. Source: ours.
+    /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Least gap between ranks of slow nodes and all others, as a part of the others' range: the last of a queue is close to the one before.
-    /// Ratio, 0 to 1. Source: ours.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues have none. Ratio, 0 to 1.
     pub const NODE_GAP: f64 = 0.5;
-    /// Least gap between the logarithms of slow members and of all others, if only the gap distinguishes them: 35 %. Above 0. Source: ours.
+    /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;
-    /// Least number of calls of a unit (rank, node, target, file) to be judged. Calls, at least 1. Source: ours.
+    /// Minimum calls of a unit (such as a rank or file) to be compared with its peers. Calls, at least 1.
     pub const FEWEST_CALLS: u64 = 3;
-    /// Least number of calls of a file region to be judged: there are many regions (multiple testing). Calls, at least 1. Source: ours.
+    /// Minimum calls of a file region to be compared with its peers: there are many regions (multiple testing). Calls, at least 1.
     pub const FEWEST_CALLS_OF_REGION: u64 = 8;
-    /// A process alternates between two files if it uses both in this part of the time windows with any of them. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of the time windows of processes with both of two files in use, among those with either, to compare the files: files
+    /// used at different times may differ because of the time. Ratio, 0 to 1.
     pub const ALTERNATING: f64 = 0.5;
-    /// A process alternates between two folders if it changes between them so many times. Changes, at least 1. Source: ours.
+    /// Minimum number of times that processes change between two folders, for the folders to be compared. Changes, at least 1.
     pub const CHANGES: usize = 6;
-    /// Least number of files used in a time window to show that the window is slow, not a file. Files, at least 1. Source: ours.
+    /// Minimum files used in a time window for their median slowdown to show how slow the window is. Files, at least 1.
     pub const FILES_AT_ONCE: usize = 4;
-    /// Most slow ranges of time windows in a run: more are the program's way of working. Ranges, at least 1. Source: ours.
+    /// Maximum number of slow periods in a run: more are the program's way of working, and do not count as slow. Periods, at least 1.
     pub const MOST_RANGES: usize = 4;
-    /// Least length of a slow range of time windows: shorter ones are ends of bursts of I/O. Part of the run, below 0.1. Source: ours.
+    /// Minimum length of a slow period: shorter ones are the start or end of a burst of I/O. Share of the run time, below 0.1.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Least part of the time windows, or of the calls, in a slow range, and outside of it. Ratio, below 0.5. Source: ours.
+    /// Minimum share of a run's time windows, or of its calls, in a slow period, and in the rest of the run. Ratio, below 0.5.
     pub const QUARTER: f64 = 0.25;
-    /// Least part of all calls before a slow range, if few time windows come before it: programs begin slowly. Ratio, below 0.5. Source: ours.
+    /// Minimum share of all calls before a slow period that begins in the first time windows: programs start slowly. Ratio, below 0.5.
     pub const BEGINNING: f64 = 0.15;
-    /// Part of the slow time windows (the fastest ones) and of the others (the slowest) that may be equally fast. Ratio, below 0.5. Source: ours.
+    /// Quantile q: the q quantile of slowdown of the windows in a long slow period must be above the 1 - q quantile of all other windows.
+    /// Ratio, below 0.5.
     pub const OVERLAPPING: f64 = 0.1;
-    /// Least Kendall's tau (rank correlation) of time and slowness for calls to get slower and slower. Correlation, 0 to 1. Source: ours.
+    /// Minimum Kendall's tau (rank correlation) of slowdown and time, for calls to get slower and slower. Correlation, 0 to 1.
     pub const GROWS_IN_ORDER: f64 = 0.75;
-    /// Largest throughput in a slow range, as a part of that at other times: with more, calls are long because of their number. Ratio, 0 to 1.
-    /// Source: ours.
+    /// Maximum throughput in a slow period relative to other times: above, calls are long because of their number. Ratio, 0 to 1.
     pub const LESS_DONE: f64 = 0.7;
-    /// Like [`LESS_DONE`], if calls get slower and slower. Ratio, 0 to 1. Source: ours.
+    /// Maximum throughput, as [`LESS_DONE`], in a slow period in which calls get slower and slower. Ratio, 0 to 1.
     pub const LESS_DONE_AS_IT_GROWS: f64 = 0.85;
-    /// Longest duration of a metadata call that an idle server answers from memory, ns, above 0. Source: ours.
+    /// Longest usual duration of a metadata call on an idle server, ns, above 0. Calls of a lower mean are not slow.
     pub const MEMORY_NS: f64 = 300_000.0;
-    /// Least number of calls of a unit (rank, node, target) that is judged by its total time. Calls, at least 1. Source: ours.
+    /// Minimum calls of a rank, node or storage target to be compared with its peers by total time in calls. Calls, at least 1.
     pub const FEWEST_BY_TIME: f64 = 16.0;
-    /// Largest part of the units (ranks, nodes, targets) that can be slow by total time. Ratio, below 0.5. Source: ours.
+    /// Maximum share of the ranks, nodes or storage targets that may be slow by total time in calls. Ratio, below 0.5.
     pub const MOST_BY_TIME: f64 = 0.25;
-    /// Outliers of a unit are left to findings of their own if they are at most this part of its calls. Ratio, 0 to 1. Source: ours.
+    /// Share of outliers among a unit's calls above which the outliers' excess counts in the unit's time in calls. Ratio, 0 to 1.
     pub const FEW_ARE_FAR: f64 = 0.1;
-    /// Most bytes per call, relative to peers, for calls not to be long because of their size. Ratio, above 1. Source: ours.
+    /// Maximum bytes per call of a slow unit, relative to its peers: above, its calls are long because of their size. Ratio, above 1.
     pub const AS_LARGE: f64 = 1.1;
-    /// A storage target is overloaded from this load on, relative to the other targets. Ratio, above 1. Source: ours.
+    /// Minimum load of a storage target, relative to the other targets, for the target to be overloaded. Ratio, above 1.
     pub const OVERLOADED: f64 = 2.0;
-    /// Largest ratio of loads, or throughputs, that count as equal. Ratio, above 1. Source: ours.
+    /// Maximum ratio of two storage targets' loads, or throughputs, that count as equal. Ratio, above 1.
     pub const AS_MUCH: f64 = 1.25;
-    /// The speed of a storage target is that of this quantile of its calls' durations. Ratio, 0 to 1. Source: ours.
+    /// Quantile of the durations of calls on a storage target that shows how fast the target serves without a queue. Ratio, 0 to 1.
     pub const FASTEST: f64 = 0.03;
-    /// The first served of calls that begin together, this part of them, show a storage target's speed. Ratio, 0 to 1. Source: ours.
+    /// If n calls begin together, this / n replaces the quantile [`FASTEST`] if smaller: one of n calls is served first. Ratio, 0 to 1.
     pub const FIRST_SERVED: f64 = 0.3;
-    /// Exponent of relative load by which calls may take longer: a process with more calls also finds more calls waiting. Exponent, at least 1.
-    /// Source: ours, after queueing theory.
+    /// Exponent e: calls on a storage target with x times the load of others may take x^e times as long, since a process with more calls
+    /// also finds more calls waiting. Exponent, at least 1. Source: ours, after queueing theory.
     pub const WAITS_BY_LOAD: f64 = 2.0;
-    /// Least slowdown of waiting calls that their place in the queue cannot explain. Ratio, above 1. Source: ours.
+    /// Minimum slowdown of a storage target's waiting calls that its queue ([`WAITS_BY_LOAD`]) cannot explain. Ratio, above 1.
     pub const SLOWER_THAN_QUEUE: f64 = 2.0;
-    /// Least log slowdown of a slow storage target's fastest calls, as a part of that of all its calls. Ratio, 0 to 1. Source: ours.
+    /// Minimum log slowdown of a slow storage target's fastest calls, relative to that of all its calls. Ratio, 0 to 1.
     pub const AS_SLOW_AT_ITS_FASTEST: f64 = 0.6;
-    /// Largest mean number of calls in flight on the other storage targets, while busy, for their throughput to be that of one call at a
-    /// time. Calls, at least 1. Source: ours.
+    /// Maximum mean number of calls in flight on the other storage targets while these are busy, for their throughput to count as that of
+    /// one call at a time. Calls, at least 1.
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
-    /// A target only looks slow if its shortest call takes at most this many times the others' shortest call. Ratio, above 1. Source: ours.
+    /// Maximum duration of the shortest call on a storage target that is busy, not slow, relative to others' shortest. Ratio, above 1.
     pub const AS_QUICK: f64 = 1.5;
-    /// Most outliers with most of the excess that are reported as single stalls. Calls, at least 1. Source: ours.
+    /// Maximum number of outliers that are reported individually, if these have most of the excess time. Calls, at least 1.
     pub const FEW_STALLS: usize = 3;
-    /// Least number of outliers for them to point to one unit (rank, node or target). Calls, at least 1. Source: ours.
+    /// Minimum outliers of a class of calls that may all point to one process or node. Calls, at least 1.
     pub const SEVERAL_OUTLIERS: u64 = 4;
-    /// Outliers point to one unit if the probability of so many on it by chance is below this. Probability, below 0.1. Source: ours.
+    /// Maximum probability that outliers are on one process or node by chance, for these to point to it. Probability, below 0.1.
     pub const BY_CHANCE: f64 = 0.01;
-    /// Share that counts as most: of the excess in few calls, of the outliers on one unit, of the files with one. Ratio, above 0.5. Source: ours.
+    /// Share that counts as most: of outliers' excess time in few calls, of outliers on one rank or node, of files with an outlier. Ratio,
+    /// above 0.5.
     pub const MOST: f64 = 0.8;
-    /// Outliers of a cell (similar calls) count if effects explain at most this share of its time. Ratio, 0 to 1. Source: ours.
+    /// Maximum share of the time of a cell (similar calls of a process in a time window) that slow units explain, for its outliers to
+    /// count. Ratio, 0 to 1.
     pub const EXPLAINED: f64 = 0.3;
-    /// More outliers than this part of [`CALLS_OF_TWO_WAYS`] calls are no tail: storage serves in two ways, as cache and disk. Ratio, 0 to 1. Source:
-    /// ours.
+    /// Share of outliers among at least [`CALLS_OF_TWO_WAYS`] calls above which they are ordinary: storage serves in two ways, such as from
+    /// cache and from disk. Ratio, 0 to 1.
     pub const TWO_WAYS: f64 = 0.1;
-    /// Least number of calls to apply [`TWO_WAYS`]. Calls, at least 1. Source: ours.
+    /// Minimum calls to conclude from many outliers ([`TWO_WAYS`]) that storage serves in two ways. Calls, at least 1.
     pub const CALLS_OF_TWO_WAYS: u64 = 100;
-    /// Largest size octave of requests that fit a C stream's buffer: one of several such requests fills or flushes it. Bits, below 64. Source:
-    /// glibc.
+    /// Maximum size of requests that fit a C stream's buffer, as bit length of the bytes: one of several such requests fills or flushes it.
+    /// Bits, below 64. Source: glibc.
     pub const BUFFERED: u8 = 16;
-    /// A finding names a class of calls with at least this part of the excess of all outliers. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of a class of calls (such as reads) in the excess time of all outliers to be named in their finding. Ratio, 0 to 1.
     pub const NAMED: f64 = 0.1;
-    /// Largest part of the excess of all outliers that is in one call: a larger one is a stall of its own. Ratio, 0 to 1. Source: ours.
+    /// Maximum share of one call in the excess time of all outliers: a longer call is a stall by itself. Ratio, 0 to 1.
     pub const ONE_CALL: f64 = 1.0 / 3.0;
-    /// Least number of files that have one outlier each, for a finding on them. Files, at least 1. Source: ours.
+    /// Minimum files with one outlier each for a finding that each file's first access is slow. Files, at least 1.
     pub const FEWEST_FILES: usize = 5;
-    /// Least mean number of calls per file, for a finding on one outlier on each file. Calls, at least 1. Source: ours.
+    /// Minimum mean number of calls per file for a finding that each file's first access is slow. Calls, at least 1.
     pub const CALLS_OF_FILE: u64 = 2;
-    /// Most that the longest of consecutive stalls exceeds the shortest: one cause slows calls by similar times. Ratio, above 1. Source: ours.
+    /// Maximum ratio of the longest to the shortest stall of a slow period: one cause slows calls by similar times. Ratio, above 1.
     pub const SIMILAR_STALLS: f64 = 3.0;
-    /// Least part of the processes whose first call is an outlier, of the shorter of two ranges of windows that overlap, of a region's calls that
-    /// are in slow windows. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of processes whose first call is an outlier, of the shorter of two slow periods in which both overlap, of a file
+    /// region's calls in slow periods. Ratio, 0 to 1.
     pub const HALF: f64 = 0.5;
-    /// Least part of the outliers' excess that is in first calls of processes. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of the outliers' excess time in first calls of processes, for a finding about first calls. Ratio, 0 to 1.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;
-    /// Least mean number of bursts (calls between pauses) per process, for a finding on their first calls. Bursts, at least 1. Source: ours.
+    /// Minimum mean number of bursts of I/O per process, for a finding about the first calls of bursts. Bursts, at least 1.
     pub const BURSTS: usize = 2;
-    /// Longest duration of a first call that is due to setting up, ns, above 0. Source: ours.
+    /// Maximum duration of first calls: longer ones are not due to setting up connections or caches. ns, above 0.
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
-    /// Least mean number of calls per process (or burst), for a finding on first calls. Calls, at least 1. Source: ours.
+    /// Minimum mean number of calls per process, or per burst of I/O, for a finding about first calls. Calls, at least 1.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// A lock wait is due to a stalled call if it ends after this part of the stall; else it was for another holder. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else it was for another holder. Ratio, 0 to 1.
     pub const UNTIL_ITS_END: f64 = 0.9;
-    /// Storage stands still if this part of the processes is in an outlier call at the same time. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of processes in an outlier at the same time, for the storage to have stopped. Ratio, 0 to 1.
     pub const MOST_STAND_STILL: f64 = 0.6;
-    /// Like [`MOST_STAND_STILL`], if storage stands still only once. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of processes, as [`MOST_STAND_STILL`], if the storage stopped only once or twice. Ratio, 0 to 1.
     pub const ALL_STAND_STILL: f64 = 0.9;
-    /// Largest spread of the ends of calls, as a part of the longest, for them to end together: storage that resumes answers all waiting calls
-    /// at once. Ratio, 0 to 1. Source: ours.
+    /// Maximum spread of the ends of calls, relative to the longest call, for these to end together: storage that resumes answers all
+    /// waiting calls at once. Ratio, 0 to 1.
     pub const TOGETHER: f64 = 0.35;
-    /// Least part of the outliers' excess that is in calls during which storage stands still. Ratio, 0 to 1. Source: ours.
+    /// Minimum share of the outliers' excess time while the storage stopped, for a finding about stops. Ratio, 0 to 1.
     pub const STOPS_COST: f64 = 0.7;
-    /// Storage stands still regularly if the intervals' standard deviation is at most this part of their mean. Ratio, 0 to 1. Source: ours.
+    /// Maximum standard deviation of the intervals between stops of the storage, relative to their mean, to be regular. Ratio, 0 to 1.
     pub const REGULAR: f64 = 0.25;
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Number of distinct values tracked. With at most this many distinct values, every count is exact.
 pub const TRACKED: usize = 16;
-/// Number of most common values shown in reports.
+/// Number of most common values that reports show of a sequence.
 pub const REPORTED: usize = 4;
 
 /// Value and bounds of the number of its occurrences: at most `count`, at least `count - over`.
@@ -31,7 +31,7 @@ pub struct CommonValues {
     counts: [u64; TRACKED],
     overs: [u64; TRACKED],
     used: usize,
-    /// Index of the value counted last; the next value is usually equal.
+    /// Index of the tracked value counted last, with which the next value is compared first, because it is usually equal.
     last: usize,
     /// Index of the value replaced last, from which the search for the next rarest value continues.
     hand: usize,
@@ -109,7 +109,8 @@ impl CommonValues {
         at
     }
 
-    /// Returns the tracked values and the number of values in use: most common first, ties in ascending order of values.
+    /// Returns the tracked values, most common first and ties in ascending order, and the number of values in use; later elements of the
+    /// array are empty.
     #[must_use]
     pub fn sorted(&self) -> ([CommonValue; TRACKED], usize) {
         let mut all = [CommonValue::default(); TRACKED];

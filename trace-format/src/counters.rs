@@ -29,28 +29,28 @@ pub fn add_sizes(sizes: &mut [u64; SIZE_BINS], lengths: &[u64]) {
 /// epoch in a trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Number of calls (segments) added.
+    /// Number of calls (segments) over which the totals are taken.
     pub segments: u64,
-    /// Sum of the lengths of all segments, in bytes.
+    /// Sum of the lengths of all calls (segments), in bytes.
     pub bytes: u64,
-    /// Sum of the durations (end - start) of all segments.
+    /// Sum of the durations (end - start) of all calls (segments).
     pub duration: u64,
-    /// Longest duration (end - start) of a segment.
+    /// Longest duration (end - start) of a call (segment).
     pub max_duration: u64,
-    /// Earliest start of a segment; `u64::MAX` if no segment was added.
+    /// Earliest start of a call (segment) added; `u64::MAX` if no call was added.
     pub first_start: u64,
-    /// Latest end of a segment; 0 if no segment was added.
+    /// Latest end of a call (segment) added; 0 if no call was added.
     pub last_end: u64,
     /// Lowest file offset of a segment; `i64::MAX` if no segment has an offset or if the order of segments is unknown.
     pub min_offset: i64,
-    /// Highest end offset (offset + length) of a segment, in bytes.
+    /// Highest end offset (file offset + length) of a call (segment), in bytes.
     pub max_end_offset: i64,
-    /// Number of segments that begin exactly where the stream's previous segment ended.
+    /// Number of calls (segments) that begin in the file exactly where the previous call of the same stream ended.
     pub consecutive: u64,
-    /// Number of segments that begin at or after the end of the stream's previous segment, including consecutive ones. The first segment is
-    /// compared with [`FIRST_END`].
+    /// Number of calls (segments) that begin in the file at or after the end of the previous call of the same stream,
+    /// including consecutive ones. The first call is compared with [`FIRST_END`].
     pub sequential: u64,
-    /// Number of segments by length, in the bins of [`SIZE_BOUNDS`].
+    /// Number of calls (segments) by transfer length, in the bins of [`SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
 }
 
@@ -76,8 +76,8 @@ impl Default for Counters {
 /// first access at offset 0 is not sequential, but one at offset 1 or above is.
 pub const FIRST_END: i64 = 1;
 
-/// End offset of the stream's previous segment, with which [`Counters::fold`] compares the next segment to count consecutive and sequential
-/// accesses.
+/// End offset of the previous call of a stream (one operation on one file), with which [`Counters::fold`] compares
+/// the next call to count consecutive and sequential accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Previous(Option<i64>);
 

@@ -12,7 +12,7 @@ pub enum Error {
     NotATrace {
         /// First bytes of the file, eight at most.
         found: Vec<u8>,
-        /// Magic number of a trace file.
+        /// Magic number with which every trace file begins.
         expected: [u8; 8],
     },
     /// The format version has a layout unknown to this reader.
@@ -25,30 +25,30 @@ pub enum Error {
         /// Newest major format version that this reader supports.
         supported: u16,
     },
-    /// A structure extends past the end of the bytes.
+    /// A part of the trace extends past the end of the file, or of the bytes that were read.
     #[error(
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]
     Truncated {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
-        /// Size of the structure, in bytes.
+        /// Size of the part that was to be read, in bytes.
         needed: u64,
-        /// Number of bytes available at that offset.
+        /// Number of bytes from `offset` to the end of the file, or of the part of it that was read.
         available: u64,
     },
     /// The checksum of a structure does not match its contents.
     #[error("{what} at offset {offset} is damaged: checksum {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
-        /// CRC-32 stored in the file.
+        /// CRC-32 stored in the file for the part that was read.
         expected: u32,
-        /// CRC-32 computed from the bytes.
+        /// CRC-32 computed from the bytes of the part that was read.
         found: u32,
     },
     /// A length stated in the file exceeds its limit.
@@ -56,33 +56,33 @@ pub enum Error {
         "{what} of {value} at offset {offset} exceeds the limit of {limit}: the file is damaged or was not written by this tracer"
     )]
     Limit {
-        /// Description of the length that exceeds the limit.
+        /// Description of the number in the file that exceeds the limit, such as a size or a count.
         what: &'static str,
-        /// Length stated in the file.
+        /// Value of `what`, in bytes or as a count: stated in the file, or needed to read the file.
         value: u64,
-        /// Maximum length allowed.
+        /// Maximum value allowed for `what`, in the unit of `value`.
         limit: u64,
-        /// Offset of the length in the file.
+        /// File offset of the bytes that state the value, in bytes.
         offset: u64,
     },
     /// A structure has a valid checksum but invalid contents.
     #[error("{what} at offset {offset} is invalid: {why}")]
     Malformed {
-        /// Name of the structure being read.
+        /// Name of the part of the trace that was read, such as `the trailer`.
         what: &'static str,
-        /// Offset of the structure in the file.
+        /// File offset of the part that was read, in bytes.
         offset: u64,
         /// Reason why the contents are invalid.
         why: String,
     },
-    /// Reading from the source of the bytes failed.
+    /// Reading the file, or another source of the bytes, failed.
     #[error("failed to read {length} bytes at offset {offset}: {source}")]
     Io {
         /// Offset in the file where the read began.
         offset: u64,
         /// Number of bytes requested by the read.
         length: u64,
-        /// Error returned by the source.
+        /// Error returned by the file or other source that was read.
         source: std::io::Error,
     },
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 
-/// Maximum number of segments in one block.
+/// Maximum number of segments (recorded calls) in one compressed block.
 pub const BLOCK_SEGMENTS: u32 = 64 * 1024;
 /// Maximum size of a decoded metadata block (job or process), in bytes; enough for 1 million files with names of 100 bytes.
 pub const METADATA_BYTES: u32 = 256 << 20;
@@ -33,7 +33,8 @@ pub(crate) const SPOOL_JOURNAL_BYTES: u64 = 256 << 20;
 /// holes are skipped.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_HOLES_BYTES: u64 = 64 << 20;
-/// Maximum size of a compressed block in a spill file, in bytes: the tracer compresses chunks (segment buffers) of 64 KiB.
+/// Maximum size of a compressed block in a spill file (segments moved out of memory), in bytes: the tracer compresses chunks (segment
+/// buffers) of 64 KiB.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPILLED_BYTES: usize = 256 << 10;
 /// Maximum size of a chunk (segment buffer of one thread) in a spool, in bytes; the tracer's chunks have at most 64 KiB.
@@ -49,14 +50,14 @@ pub(crate) const SPOOL_PIECE_BYTES: usize = (16 << 20) + (64 << 10);
 /// Maximum number of bytes searched for new chunks (segment buffers) each time a growing spool is read, excluding known chunks.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_SEARCH_BYTES: usize = 16 << 20;
-/// Maximum number of streams with counters in a spool (a process's recordings) that is read while growing.
+/// Maximum number of streams (operations on files) with counters in a spool (a process's recordings) that is read
+/// while growing.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COUNTED: u64 = 1 << 17;
 /// Maximum size of a job or process block in a spool (a process's recordings) that is read while growing, in bytes.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
-/// Maximum number of files in a spool (a process's recordings). Like the other `SPOOL_` limits on numbers of objects, the capacity of the
-/// tracer's table.
+/// Maximum number of files in a spool (a process's recordings): the tracer's file table has no room for more.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FILES: usize = 1 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
@@ -65,15 +66,16 @@ pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
 /// some layouts read again.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_LAYOUTS: usize = 4 << 20;
-/// Maximum number of threads in a spool (a process's recordings), including threads that own scratch buffers.
+/// Maximum number of threads in a spool (a process's recordings), including threads whose segments only wait to be
+/// added to counters.
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_THREADS: usize = 2 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_COMMUNICATORS: usize = 1 << 13;
-/// Maximum number of samples of the use of the processors in a spool (a process's recordings): some 500 for each of several thousand
-/// threads.
+/// Maximum number of samples of the use of the processors in a spool (a process's recordings): 1,365 for each of the 192 threads that the
+/// tracer samples.
 #[cfg(all(feature = "read", feature = "write"))]
-pub(crate) const SPOOL_CPU_SAMPLES: usize = 1 << 21;
+pub(crate) const SPOOL_CPU_SAMPLES: usize = 1 << 18;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_DATA_SETS: usize = 1 << 20;
 /// Maximum number of shapes (extents over time) stored per data set; of more shapes, the latest are stored.

@@ -149,7 +149,7 @@ impl OpMode {
 /// Entry of the operation table: definition of one operation code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpDef {
-    /// Operation code that streams refer to; unique within a trace.
+    /// Operation code, to which definitions of streams (operations on files) refer; unique within a trace.
     pub code: u16,
     /// Interface (layer) that the operation belongs to.
     pub layer: Layer,

@@ -9,11 +9,12 @@
 //!                       │ bits 40..64 stream id
 //! ```
 
-/// Number of bits of [`Segment::word`] that hold the length of the transfer; the other bits hold the stream id.
+/// Number of bits of [`Segment::word`] that hold the length of the transfer; the other bits hold the id of the stream (operation on a
+/// file).
 pub const LENGTH_BITS: u32 = 40;
 /// Maximum length of one segment, in bytes (1 TiB less one). No Linux transfer call moves more than 2 GiB.
 pub const MAX_LENGTH: u64 = (1 << LENGTH_BITS) - 1;
-/// Maximum number of streams of one process.
+/// Maximum number of streams (operations on files) of one process.
 pub const MAX_STREAMS: u32 = 1 << 24;
 /// Value of [`Segment::offset`] for operations without a file offset (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
@@ -44,7 +45,7 @@ pub struct StreamId(pub u32);
 pub struct Segment {
     /// File offset at which the operation begins, in bytes, or [`NO_OFFSET`].
     pub offset: i64,
-    /// Length of the transfer in bytes (low 40 bits) and stream id (high 24 bits).
+    /// Length of the transfer in bytes (low 40 bits) and id of the stream, the operation on a file (high 24 bits).
     pub word: u64,
     /// Start time of the call; in the tracer's memory with the bits [`MEMORY_KNOWN`] and [`MEMORY_UNALIGNED`].
     pub start: u64,
@@ -113,7 +114,7 @@ impl Segment {
     }
 }
 
-/// Packs a stream id and a length in bytes into [`Segment::word`].
+/// Packs the id of a stream (operation on a file) and a length in bytes into [`Segment::word`].
 #[inline]
 #[must_use]
 pub const fn pack(stream: StreamId, length: u64) -> u64 {

@@ -298,8 +298,8 @@ impl Encoder {
         result.map(|()| Some(head))
     }
 
-    /// Sets the effort of zstd's match search. Blocks of one stream and one length (`noise_only`) repeat only by chance, and short chance
-    /// matches cost more bytes than they save.
+    /// Sets the effort of zstd's search for repetitions. Blocks whose segments have one stream and one length (`noise_only`) repeat only by
+    /// chance, and short chance matches cost more bytes than they save.
     fn search(&mut self, noise_only: bool) -> Result<()> {
         let (shortest, table_bits) = if noise_only { (7, 6) } else { (0, 0) };
         self.zstd.reset(ResetDirective::SessionOnly).map_err(refused)?;

@@ -6,9 +6,9 @@ use common::{Rank, read};
 use proptest::prelude::*;
 use trace_format::counters::Counters;
 use trace_format::meta::{
-    ChunkDef, ClockSource, Combiner, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef, FileDef,
-    FileKind, HintDef, HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi, Note,
-    Process, ProcessInfo, SharedName, StreamDef, ThreadDef, ViewDef,
+    ChunkDef, ClockSource, Combiner, CpuSample, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeUse, DimensionDef,
+    FileDef, FileKind, HintDef, HintOrigin, Job, JobInfo, LayoutDef, LayoutMoment, LayoutSource, Missing, Mount, Mpi,
+    Note, Process, ProcessInfo, ProcessorDef, SharedName, StreamDef, ThreadDef, ThreadTimes, ViewDef,
 };
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::{MAX_LENGTH, MAX_STREAMS};
@@ -129,6 +129,21 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn any_processor()(
+        cpus in bytes(),
+        threads in few((any::<u32>(), 0..2_u8, few(any::<(u64, u64, u64, u64, u64)>()))),
+    ) -> ProcessorDef {
+        let sample = |(time_ns, run_ns, wait_ns, voluntary, involuntary)| {
+            CpuSample { time_ns, run_ns, wait_ns, voluntary, involuntary }
+        };
+        let times = |(tid, knows_waits, samples): (_, _, Vec<_>)| {
+            ThreadTimes { tid, knows_waits, samples: samples.into_iter().map(sample).collect() }
+        };
+        ProcessorDef { cpus, threads: threads.into_iter().map(times).collect() }
+    }
+}
+
+prop_compose! {
     fn any_process()(
         info in any_info(),
         threads in few(any::<(u32, u32)>()),
@@ -138,6 +153,7 @@ prop_compose! {
         missing in few(any_missing()),
         notes in few(any::<(String, u64)>()),
         details in any_details(),
+        processor in any_processor(),
     ) -> Process {
         let layout = |(file, open, lustre, bytes)| LayoutDef {
             file,
@@ -154,6 +170,7 @@ prop_compose! {
             layouts: layouts.into_iter().map(layout).collect(),
             missing,
             notes: notes.into_iter().map(|(what, count)| Note { what, count }).collect(),
+            processor,
             ..details
         }
     }

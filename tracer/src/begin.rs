@@ -61,6 +61,7 @@ pub(crate) fn begin() -> bool {
         say_who();
         registry::note_all();
         mpi::communicators::note_all();
+        cpu_times::note_all();
         for (index, thread) in THREADS.numbered() {
             let tid = thread.tid.load(Ordering::Relaxed);
             journal::thread(ThreadDef { index: index as u32, tid }, thread.counts.load(Ordering::Relaxed));

@@ -37,7 +37,8 @@ const SYMBOL_TABLE: u32 = 2;
 
 static LOOKED: AtomicBool = AtomicBool::new(false);
 
-/// Searches the program for statically linked libraries, once, and counts a note in the trace for each. In an MPI job only rank 0 does so.
+/// Searches the program for statically linked libraries, once, and counts each (kind of library) in the trace as a note. In an MPI job only
+/// rank 0 does so.
 #[cold]
 #[inline(never)]
 pub(crate) fn note() {
@@ -106,8 +107,8 @@ impl Program {
         self.symbols(symbols, &self.places(names)?)
     }
 
-    /// Finds the names of [`LIBRARIES`] in the string table. Each match: offset in the table, index of the library, and 0 for the function
-    /// or 1 for its wrapper.
+    /// Finds the names of [`LIBRARIES`] in the string table, which has `bytes` bytes from offset `at` of the program's file. Each match:
+    /// offset in the table, index of the library, and 0 for the function or 1 for its wrapper.
     fn places(&self, (at, bytes): (u64, u64)) -> Option<[Option<(u32, usize, usize)>; PLACES]> {
         let mut out = [None; PLACES];
         let mut used = 0;

@@ -52,7 +52,7 @@ pub(crate) fn times_calls() -> bool {
     CALLS.load(Ordering::Relaxed) != UNTIMED
 }
 
-/// Allows (`may`) or forbids the processor's counter as the clock.
+/// Allows (`may`) or forbids reading the processor's counter as the clock. `order`: memory order with which this is stored.
 fn use_counter(may: bool, order: Ordering) {
     USE_COUNTER.store(may, order);
     if times_calls() {
@@ -82,7 +82,7 @@ pub(crate) fn stop() {
     }
 }
 
-/// Lets the stopped clock run again.
+/// Lets the clock run again, after it was stopped because the processor's counter could not be read.
 pub(crate) fn go_on() {
     if STOPPED_TICKS.swap(0, Ordering::AcqRel) != 0 {
         use_counter(STOPPED_COUNTER.load(Ordering::Relaxed), Ordering::Release);
@@ -182,17 +182,17 @@ fn is_counter() -> bool {
 
 /// Time zero of the process (its start or fork), as each clock shows it.
 pub(crate) struct Base {
-    /// True if ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
+    /// True if the tracer's clock ticks come from the processor's counter, false if from CLOCK_MONOTONIC.
     pub(crate) counter: bool,
-    /// Time zero of the process, in ticks of the tracer's clock.
+    /// Time zero of the process (its start or fork), in ticks of the tracer's clock.
     pub(crate) ticks: u64,
-    /// Time zero of the process as CLOCK_MONOTONIC shows it, in ns.
+    /// Time zero of the process (its start or fork) as CLOCK_MONOTONIC shows it, in ns.
     pub(crate) monotonic_ns: u64,
     /// Time zero of the process as the wall clock shows it, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
 }
 
-/// Returns the process's time zero on each clock.
+/// Returns the process's time zero (its start or fork) as each clock shows it.
 pub(crate) fn base() -> Base {
     Base {
         counter: is_counter(),
@@ -222,6 +222,12 @@ pub(crate) struct Calibration {
     pub(crate) source: ClockSource,
     /// Wall-clock time of the process's time zero, in ns since 1970-01-01 UTC.
     pub(crate) epoch_unix_ns: i64,
+}
+
+/// Returns a lower bound of the number of ticks in `ns`: no processor's counter has a tick longer than 64 ns (15.6 MHz; Arm's run at 19.2 MHz
+/// or more).
+pub(crate) const fn least_ticks(ns: u64) -> u64 {
+    ns / 64
 }
 
 /// Returns the conversion from ticks to ns since the process's time zero, at the tick rate measured so far.

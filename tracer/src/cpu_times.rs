@@ -1,15 +1,22 @@
-//! Use of the processors by the program's threads: samples of the kernel's sums (time on a CPU, time ready but waiting for one, context
-//! switches), which distinguish a slow storage from a busy node. Sampled at a thread's first call, when its chunk is full, after collective
-//! MPI calls, and when the trace is written; never more often than [`LEAST_NS`], and ever less often in a long run. Memory is bounded. Nothing
-//! waits or allocates.
-#![expect(unsafe_code, reason = "openat(2), pread(2), getrusage(2), sched_getaffinity(2)")]
+//! Use of the processors by the program's threads: the kernel's sums (time on a CPU, time ready but waiting for one, context switches), which
+//! distinguish a slow storage from a busy node.
+//!
+//! The sums are read from a file, whose descriptor another thread could take for its own: it might replace the descriptor (dup2), hand it to
+//! a child, or find no free one. So a hook reads them only while the process has a single thread: at its first call, when its chunk is full, after
+//! collective MPI calls, at most every [`LEAST_NS`], and ever less often in a long run. In a process of several threads a hook only adds its
+//! thread to the table; the sums of these threads are read when the trace is written. A thread without an earlier sample then counts from the start
+//! of the process, with sums of zero: the share of its time in which it waited is understated, never overstated. The main thread's sums at the
+//! start are not zero (they include the programs before exec), so the constructor reads them.
+//!
+//! Memory is bounded. In a hook nothing allocates or takes a lock; writing the trace allocates.
+#![expect(unsafe_code, reason = "gettid(2), getrusage(2), sched_getaffinity(2)")]
 
 use crate::memory::{Record, Table};
 use crate::spool::journal;
 use crate::sys::syscall;
-use crate::tls::Thread;
-use crate::{clock, errno, process};
-use std::ffi::CStr;
+use crate::tls::{self, Thread};
+use crate::{clock, errno, handles, job, process};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use trace_format::columns::TickScale;
 use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
@@ -21,16 +28,23 @@ const LEAST_NS: u64 = 1_000_000;
 const SAMPLES: usize = 64;
 /// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
 const THREADS: usize = 192;
+/// Minimum capacity of a table of records.
+const LEAST_THREADS: usize = 64;
+/// Approximate size of a sample in a trace, in bytes: five varints.
+const SAMPLE_BYTES: u64 = 20;
 
 static TIMES: Table<Times> = Table::new();
-/// Time of the last written trace, in ticks: its samples are not written again.
+/// Time in ticks before which the process had no other thread than the main thread; 0 if it had some.
+static START: AtomicU64 = AtomicU64::new(0);
+/// Time of the trace that is being written, and of the last written one, in ticks: its samples are not written again.
+static REPORTED: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
 /// Samples of one thread, which it alone adds to.
 #[repr(C)]
 struct Times {
     tid: AtomicU32,
-    /// 1 if the first sample has the time of waiting; samples that differ in this are dropped.
+    /// 1 if the samples have the time of waiting: all, or none.
     knows_waits: AtomicU32,
     /// Odd while the samples change.
     changes: AtomicU32,
@@ -47,7 +61,20 @@ unsafe impl Record for Times {
 
 /// Reserves memory for the samples. Called from the library's constructor. `scale`: divisor of the reservation, under limits of memory.
 pub(crate) fn prepare(scale: usize) {
-    TIMES.prepare(THREADS / scale);
+    TIMES.prepare((THREADS / scale).max(LEAST_THREADS));
+}
+
+/// Takes the main thread's first sample. Called from the library's constructor, and in a forked child, which has only one thread. Preserves
+/// errno.
+pub(crate) fn begin() {
+    let (now, errno) = (clock::now(), errno::save());
+    START.store(if handles::is_only_thread() { now } else { 0 }, Ordering::Relaxed);
+    if let Some(times) = times_of(tls::current())
+        && let Some((sums, knows_waits)) = sums_of_this_thread()
+    {
+        times.add(now, &sums, knows_waits);
+    }
+    errno.restore();
 }
 
 /// Discards all samples in a forked child, which has only one thread.
@@ -57,7 +84,8 @@ pub(crate) fn start_empty() {
     unsafe { TIMES.clear() };
 }
 
-/// Takes a sample of the calling thread if the last one is old enough. Signals must be blocked. Preserves errno.
+/// Takes a sample of the calling thread if the last one is old enough and the process has no other thread; adds the thread to the table
+/// in any case. Signals must be blocked. Preserves errno.
 #[cold]
 #[inline(never)]
 pub(crate) fn sample(thread: &Thread) {
@@ -68,10 +96,12 @@ pub(crate) fn sample(thread: &Thread) {
     }
     let errno = errno::save();
     thread.next_sample.set(u64::MAX);
-    if let Some(times) = times_of(thread)
-        && let Some((sums, knows_waits)) = sums_of_this_thread()
-    {
-        times.add(ticks, &sums, knows_waits);
+    if let Some(times) = times_of(thread) {
+        if handles::is_only_thread()
+            && let Some((sums, knows_waits)) = sums_of_this_thread()
+        {
+            times.add(ticks, &sums, knows_waits);
+        }
         let wait = times.every_ns.load(Ordering::Relaxed);
         thread.next_sample.set(ticks.saturating_add(in_ticks(wait, ticks)));
     }
@@ -83,7 +113,7 @@ fn in_ticks(ns: u64, now: u64) -> u64 {
     let base = clock::base();
     let (_, now_ns) = clock::compare();
     let (ticks, since_ns) = (now.saturating_sub(base.ticks), now_ns.saturating_sub(base.monotonic_ns).max(1));
-    u64::try_from(u128::from(ns) * u128::from(ticks) / u128::from(since_ns)).unwrap_or(ns).max(ns / 8)
+    u64::try_from(u128::from(ns) * u128::from(ticks) / u128::from(since_ns)).unwrap_or(ns).max(clock::least_ticks(ns))
 }
 
 fn times_of(thread: &Thread) -> Option<&'static Times> {
@@ -104,14 +134,18 @@ impl Times {
     /// Adds a sample of the owner. `knows_waits`: true if the kernel says how long the thread waited for a CPU.
     fn add(&self, ticks: u64, sums: &CpuSample, knows_waits: bool) {
         let mut count = self.count.load(Ordering::Relaxed) as usize;
-        if count == 0 {
-            self.knows_waits.store(u32::from(knows_waits), Ordering::Relaxed);
-        } else if (self.knows_waits.load(Ordering::Relaxed) != 0) != knows_waits {
+        let knew_waits = self.knows_waits.load(Ordering::Relaxed) != 0;
+        if count > 0 && knew_waits && !knows_waits {
             return;
         }
         let changes = self.changes.load(Ordering::Relaxed);
         self.changes.store(changes.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
+        if knows_waits && !knew_waits {
+            // The samples before, if any, lack the waits.
+            self.knows_waits.store(1, Ordering::Relaxed);
+            count = 0;
+        }
         if count == SAMPLES {
             for at in 0..SAMPLES / 2 {
                 let (to, from) = (&self.samples[at], &self.samples[2 * at]);
@@ -145,15 +179,20 @@ impl Times {
         (0..3).find_map(|_| copy())
     }
 
-    /// Returns the samples since the last written trace, and one of now; `None` if they say nothing.
-    fn reported(&self, scale: &TickScale) -> Option<ThreadTimes> {
-        let (tid, knows_waits) = (self.tid.load(Ordering::Acquire), self.knows_waits.load(Ordering::Relaxed) != 0);
-        let mut samples = self.samples()?;
-        let (ticks, last) = (clock::now(), samples.last()?.1);
-        let own = is_this_thread(tid).then(sums_of_this_thread).flatten().filter(|of| of.1 == knows_waits);
-        let other =
-            || sums_of(tid).filter(|_| knows_waits).map(|(run_ns, wait_ns)| CpuSample { run_ns, wait_ns, ..last });
-        samples.extend(own.map(|(sums, _)| sums).or_else(other).map(|sums| (ticks, sums)));
+    /// Returns the samples since the last written trace, and one of `now` (ticks); `None` if they say nothing.
+    fn reported(&self, now: u64, scale: &TickScale) -> Option<ThreadTimes> {
+        let tid = self.tid.load(Ordering::Acquire);
+        let (mut samples, start) = (self.samples()?, START.load(Ordering::Relaxed));
+        let mut knows_waits = self.knows_waits.load(Ordering::Relaxed) != 0;
+        if samples.is_empty() && start != 0 {
+            samples.push((start, CpuSample::default()));
+            knows_waits = true;
+        }
+        let last = samples.last()?.1;
+        let own = is_this_thread(tid).then(sums_of_this_thread).flatten();
+        let other = || of_schedstat(&format!("/proc/self/task/{tid}/schedstat\0"));
+        let read = own.or_else(|| other().map(|(run_ns, wait_ns)| (CpuSample { run_ns, wait_ns, ..last }, true)));
+        samples.extend(read.filter(|of| of.1 == knows_waits).map(|(sums, _)| (now, sums)));
         let since = WRITTEN.load(Ordering::Relaxed);
         samples.retain(|(ticks, _)| *ticks >= since);
         let sums = samples.into_iter().map(|(ticks, sums)| CpuSample { time_ns: scale.nanoseconds(ticks), ..sums });
@@ -177,32 +216,16 @@ fn sums_of_this_thread() -> Option<(CpuSample, bool)> {
     let run_ns = ns(usage.ru_utime).saturating_add(ns(usage.ru_stime));
     let (voluntary, involuntary) = (usage.ru_nvcsw.unsigned_abs(), usage.ru_nivcsw.unsigned_abs());
     let sums = CpuSample { time_ns: 0, run_ns, wait_ns: 0, voluntary, involuntary };
-    match of_schedstat(c"/proc/thread-self/schedstat") {
+    match of_schedstat("/proc/thread-self/schedstat\0") {
         Some((run_ns, wait_ns)) => Some((CpuSample { run_ns, wait_ns, ..sums }, true)),
         None => known.then_some((sums, false)),
     }
 }
 
-/// Returns the time on a CPU and the time of waiting for one of this process's thread `tid`, ns. Allocates.
-fn sums_of(tid: u32) -> Option<(u64, u64)> {
-    let path = std::ffi::CString::new(format!("/proc/self/task/{tid}/schedstat")).ok()?;
-    of_schedstat(&path)
-}
-
-/// Reads time on a CPU and time of waiting for one from a schedstat file, ns (Linux, Documentation/scheduler/sched-stats.rst).
-fn of_schedstat(path: &CStr) -> Option<(u64, u64)> {
-    let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOCTTY;
-    // SAFETY: the name is NUL-terminated.
-    let file = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) };
-    if file < 0 {
-        return None;
-    }
-    let mut text = [0_u8; 96];
-    // SAFETY: the buffer has room for its length.
-    let read = unsafe { syscall!(libc::SYS_pread64, file, text.as_mut_ptr(), text.len(), 0_i64) };
-    // SAFETY: the descriptor was opened above.
-    unsafe { syscall!(libc::SYS_close, file) };
-    parsed(text.get(..usize::try_from(read).ok()?)?)
+/// Reads time on a CPU and time of waiting for one, in ns, from the schedstat file `name`, which ends in NUL (Linux,
+/// Documentation/scheduler/sched-stats.rst).
+fn of_schedstat(name: &str) -> Option<(u64, u64)> {
+    parsed(job::read_file(name.as_bytes(), &mut [0; 96])?)
 }
 
 fn parsed(text: &[u8]) -> Option<(u64, u64)> {
@@ -211,31 +234,59 @@ fn parsed(text: &[u8]) -> Option<(u64, u64)> {
         (!digits.is_empty()).then(|| digits.iter().try_fold(0, add)).flatten()
     });
     let (run, wait) = (numbers.next()??, numbers.next()??);
-    // Zeros: the kernel keeps no such sums (built without CONFIG_SCHED_INFO).
-    (run > 0).then_some((run, wait))
+    // The third number counts the thread's turns on a CPU. Zeros: the kernel keeps no such sums (built without CONFIG_SCHED_INFO). A young
+    // thread may have waited and begun its first turn, whose time is added when it ends.
+    let turns = numbers.next()??;
+    (run | wait | turns != 0).then_some((run, wait))
 }
 
-/// Returns the CPUs on which the process may run, as [`ProcessorDef::cpus`]; empty if unknown.
+/// Returns the CPUs on which the process's main thread and threads with samples may run, as [`ProcessorDef::cpus`]; empty if unknown.
 pub(crate) fn cpus() -> Vec<u8> {
-    let mut mask = [0_u8; 1024];
-    // SAFETY: the mask is a local variable of that size.
-    let known = unsafe { syscall!(libc::SYS_sched_getaffinity, process::adopted(), mask.len(), mask.as_mut_ptr()) };
-    let known = mask.get(..usize::try_from(known).unwrap_or(0)).unwrap_or_default();
-    let used = known.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-    known[..used].to_vec()
+    let mut all = Vec::new();
+    let tids = TIMES.iter().map(|times| times.tid.load(Ordering::Acquire).cast_signed());
+    for tid in std::iter::once(process::adopted()).chain(tids) {
+        let mut mask = [0_u8; 1024];
+        // SAFETY: the mask is a local variable of that size.
+        let known = unsafe { syscall!(libc::SYS_sched_getaffinity, tid, mask.len(), mask.as_mut_ptr()) };
+        let known = mask.get(..usize::try_from(known).unwrap_or(0)).unwrap_or_default();
+        let used = known.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        all.resize(all.len().max(used), 0);
+        all.iter_mut().zip(known).for_each(|(all, byte)| *all |= byte);
+    }
+    all
 }
 
 /// Returns the use of the processors since the last written trace.
 pub(crate) fn reported(scale: &TickScale) -> ProcessorDef {
-    let threads: Vec<ThreadTimes> = TIMES.iter().filter_map(|times| times.reported(scale)).collect();
+    let now = clock::now();
+    REPORTED.store(now, Ordering::Relaxed);
+    // The kernel gives the id of a thread that has ended to another thread.
+    let latest: BTreeMap<u32, &Times> = TIMES.iter().map(|times| (times.tid.load(Ordering::Acquire), times)).collect();
+    let threads: Vec<ThreadTimes> = latest.into_values().filter_map(|times| times.reported(now, scale)).collect();
     let cpus = if threads.is_empty() { Vec::new() } else { cpus() };
     ProcessorDef { cpus, threads }
 }
 
-/// Records that a trace holds all samples so far.
+/// Returns the approximate size of the samples in a trace, in bytes.
+pub(crate) fn bytes() -> u64 {
+    TIMES.iter().map(|times| (u64::from(times.count.load(Ordering::Relaxed)) + 2) * SAMPLE_BYTES).sum()
+}
+
+/// Writes all samples since the last written trace into the journal of the spool (the file that survives a kill), which has just been created.
+pub(crate) fn note_all() {
+    for times in TIMES.iter() {
+        let (tid, knows_waits) = (times.tid.load(Ordering::Acquire), times.knows_waits.load(Ordering::Relaxed) != 0);
+        let samples = times.samples().unwrap_or_default().into_iter();
+        for (ticks, sums) in samples.filter(|(ticks, _)| *ticks >= WRITTEN.load(Ordering::Relaxed)) {
+            journal::cpu_sample(&ThreadSample { tid, knows_waits, ticks, sums });
+        }
+    }
+}
+
+/// Records that a trace holds all samples up to the last call of [`reported`].
 pub(crate) fn settle(written: bool) {
     if written {
-        WRITTEN.store(clock::now(), Ordering::Relaxed);
+        WRITTEN.store(REPORTED.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -246,11 +297,13 @@ mod tests {
     #[test]
     fn schedstat_is_read() {
         assert_eq!(parsed(b"480762 582078 2\n"), Some((480_762, 582_078)));
+        assert_eq!(parsed(b"0 9 1\n"), Some((0, 9)));
+        assert_eq!(parsed(b"0 0 1\n"), Some((0, 0)));
         assert_eq!(parsed(b"0 0 0\n"), None);
         assert_eq!(parsed(b"12\n"), None);
         assert_eq!(parsed(b"99999999999999999999999 1 1\n"), None);
         assert_eq!(parsed(b""), None);
-        assert_eq!(of_schedstat(c"/proc/no-such-file"), None);
+        assert_eq!(of_schedstat("/proc/no-such-file\0"), None);
     }
 
     #[test]
@@ -269,6 +322,18 @@ mod tests {
         assert!(samples.is_sorted_by_key(|(ticks, _)| *ticks));
         assert!(samples.iter().all(|(ticks, sums)| sums.wait_ns == 3 * ticks));
         assert!(times.every_ns.load(Ordering::Relaxed) > 4 * LEAST_NS);
+    }
+
+    #[test]
+    fn samples_start_anew_once_waits_are_known() {
+        static TABLE: Table<Times> = Table::new();
+        TABLE.prepare(64);
+        let times = TABLE.push_zeroed().unwrap();
+        times.add(1, &CpuSample { run_ns: 5, ..CpuSample::default() }, false);
+        times.add(2, &CpuSample { run_ns: 6, wait_ns: 1, ..CpuSample::default() }, true);
+        times.add(3, &CpuSample { run_ns: 7, ..CpuSample::default() }, false);
+        assert_eq!(times.samples().unwrap().iter().map(|(ticks, _)| *ticks).collect::<Vec<_>>(), [2]);
+        assert_eq!(times.knows_waits.load(Ordering::Relaxed), 1);
     }
 
     #[test]

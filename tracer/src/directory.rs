@@ -114,8 +114,9 @@ impl Directory {
         })
     }
 
-    /// Opens the directories `own` below `shared`, an existing directory to which other users may write. Creates each absent directory. Each
-    /// must belong to this user and be no symbolic link, so that no other user can have prepared a directory for this user's traces.
+    /// Opens the directories `own` below `shared`, an existing directory to which other users may write. Creates each absent directory,
+    /// with permissions `mode`. Each must belong to this user and be no symbolic link, so that no other user can have prepared a directory
+    /// for this user's traces.
     ///
     /// # Errors
     /// Fails like [`Self::make`], or if a directory belongs to another user.
@@ -214,7 +215,7 @@ pub(crate) fn out_of_reach(path: &[u8]) -> String {
     format!("{} is another directory here or does not exist (chroot, or another mount)", String::from_utf8_lossy(path))
 }
 
-/// Returns an error message such as `failed to open /x: No such file or directory`.
+/// Returns an error message such as `failed to open /x: No such file or directory`, with `what` as the first part.
 pub(crate) fn failed(what: &str, path: &[u8], errno: libc::c_int) -> String {
     format!("failed to {what} {}: {}", String::from_utf8_lossy(path), std::io::Error::from_raw_os_error(errno))
 }

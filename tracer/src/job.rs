@@ -203,9 +203,9 @@ fn scheduler(environment: &impl Environment) -> String {
     String::new()
 }
 
-/// Returns the key of a job without a scheduler. Processes that were started together get equal keys: under an MPI launcher, all children
-/// of the launcher's local daemon; else a process group, such as a shell script or a pipeline. The start time distinguishes a process from
-/// a later one with the same id.
+/// Returns the key of a job without a scheduler: node name (`host`), process id and start time. Processes that were started together get
+/// equal keys: under an MPI launcher, all children of the launcher's local daemon; else a process group, such as a shell script or a
+/// pipeline. The start time distinguishes a process from a later one with the same id.
 fn group_key(environment: &impl Environment, host: &str) -> String {
     if let Some(name) = environment.get(c"PMIX_NAMESPACE") {
         return format!("{host}.pmix.{}", String::from_utf8_lossy(name));
@@ -244,6 +244,7 @@ pub(crate) fn id_of(text: &[u8]) -> [u8; 16] {
 /// Reads the start of file `name`, which ends in NUL, into the buffer; returns `None` on failure.
 pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    let _inside = crate::sys::claim()?;
     // SAFETY: the name ends in NUL.
     let file = unsafe { crate::sys::syscall!(libc::SYS_openat, libc::AT_FDCWD, name.as_ptr(), flags) };
     if file < 0 {
@@ -252,7 +253,7 @@ pub(crate) fn read_file<'a>(name: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]>
     // SAFETY: the buffer belongs to the caller.
     let length = unsafe { crate::sys::syscall!(libc::SYS_read, file, into.as_mut_ptr(), into.len()) };
     // SAFETY: the descriptor was opened above.
-    unsafe { crate::sys::syscall!(libc::SYS_close, file) };
+    unsafe { crate::sys::finish!(libc::SYS_close, file) };
     into.get(..usize::try_from(length).ok()?)
 }
 

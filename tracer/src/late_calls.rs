@@ -21,7 +21,7 @@ pub(crate) fn arena() -> &'static Arena {
     &ARENA
 }
 
-/// Starts recording calls made after the trace, once the trace has been written and its spool removed.
+/// Starts recording calls made after the trace, once the trace has been written and the process's spool (file of recorded data) removed.
 pub(crate) fn begin() {
     if !BEGUN.swap(true, Ordering::AcqRel) {
         spool::begin_anew();
@@ -49,8 +49,8 @@ pub(crate) fn in_child() {
     unsafe { ARENA.clear() };
 }
 
-/// Makes the thread write its next segments to the arena for calls made after the trace, if the trace has been written and the process
-/// continues.
+/// Makes the thread write its next segments to the arena (memory) for calls made after the trace, if the trace has been written and the
+/// process continues.
 pub(crate) fn switch(thread: &Thread) {
     if state::is_late() && thread.io.late.get() == 0 {
         thread.io.forget_chunk();

@@ -184,6 +184,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         budget::prepare(config, environment, spool::shared_directory);
     }
     process::adopt();
+    cpu_times::begin();
     // SAFETY: both handlers are async-signal-safe to the extent that fork(2) in a threaded program requires.
     unsafe { libc::pthread_atfork(None, Some(forked_parent), Some(forked_child)) };
     // SAFETY: registers a function of this library, which is never unloaded.
@@ -312,6 +313,7 @@ fn take_over() {
     record::start_empty();
     registry::start_empty();
     clock::start();
+    cpu_times::begin();
     record::set_state(State::On);
 }
 

@@ -21,10 +21,10 @@ notes! {
     SystemFile = "opens of operating system files";
     MpiFile = "opens of the MPI library's files";
     FileTableFull = "opens of files beyond the number that the tracer has room for";
-    SystemName = "failed opens and calls on paths of operating system and MPI library files";
+    SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    FilteredName = "failed opens and calls on names that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
+    FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
     Communicators = "collective calls on communicators without an ID: too many communicators are in use";
     Layer = "calls of layers that DXT_LAYERS does not name";
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
@@ -69,7 +69,7 @@ notes! {
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
     OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no name, or the file through which processes of a node share the bytes could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
-    Definition = "names of files, kinds of calls and sizes that found no room in the spool: they are missing in recovered or live data";
+    Definition = "names of files, kinds of calls and sizes that found no room in the spool (file with the calls recorded so far): missing in recovered and live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
     /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.
     DuringTracer = "calls of signal handlers that interrupted the tracer, not recorded";

@@ -299,9 +299,11 @@ fn append_to(thread: &Thread, lane: &Lane, segment: Segment) {
 }
 
 /// Records the segment at address `slot` again if the thread that writes the trace did not see it; see [`late_calls::is_left_behind`].
+/// Preserves errno.
 #[cold]
 #[inline(never)]
 fn once_more(slot: usize) {
+    let errno = errno::save();
     if late_calls::is_left_behind(slot) {
         let thread = tls::current();
         // SAFETY: as in `append`; the other fields of the slot are as stored.
@@ -309,6 +311,7 @@ fn once_more(slot: usize) {
         late_calls::switch(thread);
         append(thread, Segment { start: stored.started(), end: clock::of_call(), ..stored });
     }
+    errno.restore();
 }
 
 /// Lowest address that can be mapped (proc(5), vm.mmap_min_addr), in bytes. A lower value is not the address of a segment slot.

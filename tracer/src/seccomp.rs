@@ -217,7 +217,7 @@ fn make_ready(resolve: fn()) -> bool {
     true
 }
 
-/// Prints a message about the program's confinement once, however often the program confines itself.
+/// Prints a message (`parts`, concatenated) about the program's confinement once, however often the program confines itself.
 fn tell(parts: &[&[u8]]) {
     if !SAID.swap(true, Ordering::Relaxed) {
         say(parts);

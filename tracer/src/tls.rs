@@ -17,9 +17,9 @@ use std::cell::Cell;
 pub(crate) struct Lane {
     /// Address of the next free slot (memory for one segment) at this write position.
     pub(crate) cursor: Cell<usize>,
-    /// Address just behind the last slot of the thread's chunk that may be used; a spare slot follows.
+    /// Address just behind the last slot of the thread's chunk (memory for segments) that may be used; a spare slot follows.
     pub(crate) limit: Cell<usize>,
-    /// Address of the first slot of the chunk of the arena that the thread currently fills; 0 without one.
+    /// Address of the first slot of the chunk (piece of the arena, memory for segments) that the thread currently fills; 0 without one.
     pub(crate) chunk: Cell<usize>,
     /// Address of the spare last slot of the previous chunk, if a call that a signal handler interrupted may still write to the slot; else
     /// 0.
@@ -188,7 +188,7 @@ impl Thread {
         self.library.run(call)
     }
 
-    /// True while the thread is inside a function run by `in_library`.
+    /// True while the thread is inside a wrapped library function (run by `in_library`).
     pub(crate) fn is_in_library(&self) -> bool {
         self.library.is_set()
     }

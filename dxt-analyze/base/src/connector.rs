@@ -30,7 +30,8 @@ pub const COLUMNS: [&str; 26] = [
     "start",
 ];
 
-/// Number of leading columns that describe the message; the other columns describe its segment.
+/// Number of leading columns for fields of the message itself (job, process, file). The other columns are for fields of its `seg` list,
+/// which describe the call.
 const OF_MESSAGE: usize = 14;
 
 /// Returns the header line of a CSV file in the connector's format.

@@ -45,8 +45,8 @@ pub fn host(port: u16, routes: impl FnOnce(&str) -> Router) -> Result<()> {
     host_until(port, routes, std::future::pending())
 }
 
-/// Serves like [`host`], but also ends, with the error that `failed` returns, when `failed` resolves: the data behind the pages can no
-/// longer be read.
+/// Serves like [`host`] until `failed` resolves, because the data behind the pages can no longer be read; then ends with the error that
+/// `failed` returns.
 pub fn host_until(
     port: u16,
     routes: impl FnOnce(&str) -> Router,

@@ -16,7 +16,7 @@ pub enum Error {
     NotALog {
         /// Bytes found at offset 8; fewer than 8 if the file is shorter.
         found: Vec<u8>,
-        /// Magic number of a log.
+        /// Magic number that every log has at offset 8, in either byte order.
         expected: u64,
     },
     /// The log is of Darshan 2.x: one compressed stream of structures that this reader does not know.
@@ -69,18 +69,18 @@ pub enum Error {
         /// Size of the module's region in the file, in bytes.
         length: u64,
     },
-    /// A structure extends past the end of the bytes.
+    /// A part of the log extends past the end of the file, or of the region that is being read.
     #[error(
         "{what} at offset {offset} needs {needed} bytes, but only {available} are available: the file was cut short"
     )]
     Truncated {
-        /// Name of the structure being read.
+        /// Name of the part of the log that was read, such as `the header`.
         what: &'static str,
         /// File offset of the structure, or of the compressed bytes that contain it.
         offset: u64,
-        /// Size of the structure, in bytes.
+        /// Size of the part that was to be read, in bytes.
         needed: u64,
-        /// Number of bytes available at that offset.
+        /// Number of bytes from `offset` to the end of the file, or of the region that is being read.
         available: u64,
     },
     /// A compressed stream in the log is damaged.
@@ -98,26 +98,26 @@ pub enum Error {
     /// A length stated in the file exceeds its limit.
     #[error("{what} of {value} near offset {offset} exceeds the limit of {limit}: the file is damaged")]
     Limit {
-        /// Description of the length that exceeds the limit.
+        /// Description of the number in the file that exceeds the limit, such as a size or a count.
         what: &'static str,
-        /// Length stated in the file.
+        /// Value of `what`, in bytes or as a count: stated in the file, or needed to read the file.
         value: u64,
-        /// Maximum length allowed.
+        /// Maximum value allowed for `what`, in the unit of `value`.
         limit: u64,
-        /// Approximate file offset of the length.
+        /// Approximate file offset of the bytes that state the value, in bytes.
         offset: u64,
     },
     /// A structure in the log has invalid contents.
     #[error("{what} near offset {offset} is invalid: {why}")]
     Malformed {
-        /// Name of the structure being read.
+        /// Name of the part of the log that was read, such as `the header`.
         what: &'static str,
-        /// Approximate file offset of the structure.
+        /// Approximate file offset of the part that was read, in bytes.
         offset: u64,
         /// Reason why the contents are invalid.
         why: String,
     },
-    /// Reading from the source of the bytes failed.
+    /// Reading the file, or another source of the bytes, failed.
     #[error("failed to read near offset {offset}: {source}")]
     Io {
         /// File offset where the read began.

@@ -27,7 +27,8 @@ pub struct Heatmaps<'a, R> {
     stream: Stream<'a, R>,
     endian: Endian,
     head_bytes: usize,
-    /// Width in seconds and number of the time bins in the first record.
+    /// Width (in seconds) and number of the time bins in the log's first heat map; later heat maps with one bin more or less are adapted to
+    /// it.
     first: Option<(f64, usize)>,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Stream<'a, R> {
     input: Box<[u8]>,
     input_begin: usize,
     input_end: usize,
-    /// File offset of the first byte after those in `input`.
+    /// File offset of the next compressed byte to read into `input`.
     file_offset: u64,
     file_begin: u64,
     file_end: u64,

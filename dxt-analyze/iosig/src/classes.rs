@@ -17,7 +17,7 @@ pub enum Size {
     Medium,
     /// All requests are larger than a page.
     Large,
-    /// Requests of several size classes.
+    /// Requests of several size classes (below, at or above a page).
     Mixed,
 }
 
@@ -33,9 +33,9 @@ pub enum Repetition {
 /// Regularity of the intervals between iterations of a pattern's loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Temporal {
-    /// The coefficient of variation of the intervals is within the limit in all loops.
+    /// Intervals are regular: in every loop, their coefficient of variation is at most the limit given to [`classes`].
     Fixed,
-    /// The coefficient of variation of the intervals exceeds the limit in at least one loop.
+    /// Intervals are irregular: in at least one loop, their coefficient of variation exceeds the limit given to [`classes`].
     Random,
 }
 

@@ -60,9 +60,9 @@ pub(crate) struct NestCursor {
     bytes: u128,
     pending: u64,
     pending_bytes: u128,
-    /// Start and end of the last access, in ns.
+    /// Start and end of the last access added to the loop nest, in ns.
     last_ns: (u64, u64),
-    /// Start and end of the last access in a complete iteration of the outermost loop, in ns.
+    /// Start and end of the last access of the last complete iteration of the outermost loop, in ns.
     committed_ns: (u64, u64),
 }
 

@@ -51,11 +51,13 @@ struct Level<'a> {
 #[derive(Debug)]
 pub struct Expansion<'a> {
     levels: Vec<Level<'a>>,
-    /// Number of steps since the last access; it is limited, because loops parsed from text may contain no accesses.
+    /// Number of loop steps (body entered, next iteration, loop ended) since the last access; it is limited, because loops parsed from text
+    /// may contain no accesses.
     idle: u32,
 }
 
-/// Maximum number of steps without an access before an expansion ends. Nests parsed from text may reach this, recognised nests never do.
+/// Maximum number of loop steps without an access before an expansion ends. Nests parsed from text may reach this number, recognised nests
+/// never do.
 const IDLE: u32 = 1 << 20;
 
 impl Expansion<'_> {

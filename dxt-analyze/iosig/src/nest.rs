@@ -17,9 +17,9 @@ pub(crate) const MAX_LEAVES: usize = 1024;
 /// Change of a leaf (access in a loop body) from one iteration of a loop to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Change of the first byte's offset, in bytes.
+    /// Change of the file offset of the access's first byte per iteration, in bytes.
     pub offset: i64,
-    /// Change of the access's length, in bytes.
+    /// Change of the access's length per iteration, in bytes.
     pub length: i64,
 }
 
@@ -78,7 +78,8 @@ impl Loop {
         (u64::try_from(first).unwrap_or(0), u64::try_from(end.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// Returns the byte range; `around` contains the maximum iteration counts of the loops around this loop, outermost first.
+    /// Returns the byte range that the loop accesses, as (first byte, end); `around` contains the maximum iteration counts of the loops
+    /// around this loop, outermost first.
     fn extent_in(&self, around: &mut Vec<u64>) -> (i128, i128) {
         // Total change by a step over all iterations of its loop.
         let over = |step: i64, count: u64| i128::from(step).saturating_mul(i128::from(count.saturating_sub(1)));

@@ -14,13 +14,13 @@ pub struct Pattern {
     pub accesses: u64,
     /// Number of bytes accessed in all iterations of the loop nest.
     pub bytes: u128,
-    /// Start of the first access, in ns.
+    /// Start of the first access in the loop nest, in ns.
     pub start_ns: u64,
-    /// Start of the last access, in ns.
+    /// Start of the last access in the loop nest, in ns.
     pub last_start_ns: u64,
-    /// End of the last access, in ns; 0 if the signature was parsed from text.
+    /// End of the last access in the loop nest, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Loop nest, as its outermost loop.
+    /// Loop nest, given by its outermost loop.
     pub nest: Loop,
 }
 
@@ -60,18 +60,19 @@ pub struct Residue {
     pub start_ns: u64,
     /// Start of the last access in the residue (accesses outside loops), in ns.
     pub last_start_ns: u64,
-    /// End of the latest access, in ns; 0 if the signature was parsed from text.
+    /// End of the latest access in the residue, in ns; 0 if the signature was parsed from text.
     pub end_ns: u64,
-    /// Number of accesses per operation, sorted by operation number; at most [`Residue::MAX_OPS`] operations.
+    /// Number of accesses per operation, as (operation number, accesses), sorted by operation number; at most [`Residue::MAX_OPS`]
+    /// operations.
     pub ops: Vec<(u16, u64)>,
-    /// Lengths of the shortest and of the longest access, in bytes. Loop nests beyond the item limit contribute only their first iteration
-    /// to `lengths` and `offsets`.
+    /// Lengths of the shortest and of the longest access, in bytes. Loop nests beyond the limit on items ([`Signature::dropped`])
+    /// contribute only their first iteration to `lengths` and `offsets`.
     pub lengths: (u64, u64),
     /// Lowest and highest offset of an access, in bytes.
     pub offsets: (u64, u64),
-    /// Intervals between the starts of successive accesses.
+    /// Intervals between the starts of successive accesses of the residue.
     pub times: Intervals,
-    /// Spatial order of the successive accesses.
+    /// Spatial order of the residue's accesses, derived from each access and its predecessor.
     pub succession: Succession,
     /// Accesses of the residue (outside loops), which may form patterns across ranks; `None` if they are not stored, see [`Residue::FEW`].
     pub few: Option<Vec<Access>>,

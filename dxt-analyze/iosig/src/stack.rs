@@ -8,7 +8,7 @@ use crate::access::{Access, Accesses};
 use crate::nest::{Loop, MAX_DEPTH, MAX_LEAVES, Node, delta, moved, shape_of_leaf};
 use crate::times::Intervals;
 
-/// Number of raw accesses in the ring buffer.
+/// Number of latest accesses that the recogniser's ring buffer holds, each stored singly even if it belongs to a loop.
 pub(crate) const KEPT: usize = 256;
 /// Maximum length of a loop body, in accesses and inner loops; three iterations of as many accesses fit into the ring buffer.
 pub(crate) const LONGEST: usize = 64;
@@ -16,7 +16,7 @@ pub(crate) const LONGEST: usize = 64;
 /// sample indicates one.
 pub(crate) const NEAR: usize = 16;
 
-/// Ring buffer of the latest raw accesses.
+/// Ring buffer of the latest accesses, each stored singly even if it belongs to a loop.
 #[derive(Debug)]
 pub(crate) struct Ring {
     last: [Access; KEPT],
@@ -109,7 +109,7 @@ impl Ring {
     }
 }
 
-/// Access or loop nest on the stack.
+/// Access or loop nest on the recogniser's stack of latest elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(crate) node: Node,
@@ -119,9 +119,9 @@ pub(crate) struct Element {
     pub(crate) accesses: u64,
     pub(crate) bytes: u128,
     pub(crate) start_ns: u64,
-    /// Start of the last access, in ns.
+    /// Start of the element's last access, in ns.
     pub(crate) last_start_ns: u64,
-    /// End of the last access, in ns.
+    /// End of the element's last access, in ns.
     pub(crate) end_ns: u64,
     /// Start of the loop's last iteration, in ns; `None` if unknown.
     pub(crate) iteration_ns: Option<u64>,
@@ -237,7 +237,7 @@ pub(crate) struct Stack {
     pub(crate) longest: usize,
     /// Schedule of the search for long periods of stack elements (accesses and loops).
     reach: Reach,
-    /// Schedule of the search for long periods of raw accesses.
+    /// Schedule of the search for long periods of single accesses (those in the ring buffer).
     pub(crate) reach_of_accesses: Reach,
 }
 

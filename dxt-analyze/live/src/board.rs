@@ -18,11 +18,11 @@ const MOST_RATES: usize = 64;
 /// Totals over the calls of one I/O interface and operation type in one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rates {
-    /// Number of calls of the interface and type.
+    /// Number of calls of this interface and operation type in the interval.
     pub calls: u64,
     /// Bytes that the calls read and wrote.
     pub bytes: u64,
-    /// Total time in these calls, summed over all processes, in ns.
+    /// Total time in the calls, summed over all processes, in ns.
     pub time_ns: u64,
     /// Duration of the longest call, in ns.
     pub longest_ns: u64,
@@ -71,7 +71,7 @@ pub struct Board {
     pub watched: u64,
     /// Number of watched processes that have ended.
     pub ended: u64,
-    /// Gaps in what the agent has observed, e.g. dropped calls.
+    /// Numbers of calls, spools and paths that the agent missed, lost or saw twice, by cause.
     pub not_seen: NotSeen,
     /// Data that tracers reported as not recorded: count by the tracers' description.
     pub left_out: Arc<LeftOut>,

@@ -11,7 +11,7 @@ pub struct Key {
     pub thread: u32,
     /// Sequence number of the call's buffer among the buffers of the thread.
     pub sequence: u32,
-    /// Index of the call's record in the buffer.
+    /// Index of the call's record in that buffer of its thread.
     pub slot: u32,
 }
 
@@ -22,7 +22,7 @@ pub struct Event {
     pub process: Arc<Process>,
     /// Operation and file of the call.
     pub target: Arc<Target>,
-    /// Identity of the call in its spool.
+    /// Identity of the call within its process and spool (file with recorded calls).
     pub key: Key,
     /// Byte offset in the file; -1 if the call has none.
     pub offset: i64,

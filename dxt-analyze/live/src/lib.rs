@@ -169,7 +169,7 @@ fn messages(agent: &mut Agent) {
     }
 }
 
-/// Reports all gaps in the agent's observations, once, at shutdown.
+/// Reports to the user, once at shutdown, the numbers of calls and spools (files with recorded calls) that the agent missed or lost.
 fn last_words(agent: &Agent) {
     for (count, what) in screen::words(&agent.board().not_seen) {
         say!("dxt-analyze: {count} {what}");

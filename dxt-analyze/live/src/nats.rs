@@ -7,7 +7,7 @@ use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::jetstream::{self};
 use std::time::Duration;
 
-/// Timeout of requests to a server.
+/// Timeout of requests to a NATS server.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Time window in which the server drops messages with a repeated id.
 const DUPLICATES: Duration = Duration::from_secs(10 * 60);

@@ -38,7 +38,7 @@ const RECORD_BYTES: usize = 300;
 const LEAST_BYTES: usize = 4096;
 /// Time after which a file whose spool header is still incomplete is abandoned.
 const MOST_UNFINISHED: Duration = Duration::from_secs(60);
-/// Maximum length, in characters, of a tracer's description of what it did not record.
+/// Maximum length, in characters, of a text with which a tracer describes calls or events that it did not record.
 const MOST_WORDS: usize = 200;
 
 /// Reading progress in one spool (file with recorded calls), saved so that a later agent can resume there.
@@ -101,7 +101,7 @@ pub struct Held {
     owner: u32,
     identity: Identity,
     since: Instant,
-    /// Reservations of file descriptors, within this process's limit, for the spool and its spill.
+    /// Reservations of file descriptors, within this process's limit, for the spool and its spill (file with compressed calls).
     shares: Vec<Share>,
     spill: Option<Bytes>,
     follower: Follower,
@@ -114,7 +114,7 @@ pub struct Held {
     life: Life,
     to_sample: u32,
     seen: Vec<Seen>,
-    /// Totals over the process's calls: since the agent started, and since the latest interval ended.
+    /// Totals over the process's calls: [since the agent started, since the latest interval ended].
     pub tallies: [Tally; 2],
     /// Data that the tracer did not record, as noted in the spool's header.
     pub left_out: Vec<Note>,
@@ -190,7 +190,7 @@ impl Held {
         LEAST_BYTES + self.follower.weight() + of_calls + of_streams + self.name_bytes
     }
 
-    /// Drops the paths and totals of files without a known call stream.
+    /// Drops the paths and totals of files for which no call stream (operation on the file) is known.
     pub fn forget_paths(&mut self) {
         let used: BTreeSet<u32> = self.streams.values().map(|known| known.target.file_number).collect();
         self.forgotten += self.follower.forget_paths(&used);
@@ -211,7 +211,7 @@ impl Held {
         &self.path
     }
 
-    /// Returns what the spool has reported so far of the process that writes it.
+    /// Returns the properties of the process that writes the spool, as reported by the spool so far.
     #[must_use]
     pub fn process(&self) -> &Arc<Process> {
         &self.process

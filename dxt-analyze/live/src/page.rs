@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 const PAGE: &str = include_str!("../../assets/live/page.html");
-/// Scripts of the page, in order of execution.
+/// Scripts of the web page that shows the live views, in order of execution.
 const SCRIPTS: [&str; 3] = [
     include_str!("../../assets/report/units.js"),
     include_str!("../../assets/report/theme.js"),

@@ -15,7 +15,7 @@ pub struct SavedState {
     version: u32,
     /// Boot id of the machine: spools (files with recorded calls) from before a reboot no longer exist.
     boot: String,
-    /// Reading progress in each spool, by [`super::open_spool::Held::key`].
+    /// Reading progress in each spool (file with recorded calls), by the spool's key ([`super::open_spool::Held::key`]).
     spools: BTreeMap<String, Kept>,
     /// Output position of each destination that can resume, by destination name.
     pub sinks: BTreeMap<String, u64>,
@@ -77,7 +77,8 @@ impl SavedState {
         if self.names.is_empty() || self.names.contains(name) { 0 } else { self.calls }
     }
 
-    /// Returns this state with the output positions and names of other destinations; for use before any spool is read.
+    /// Returns this state with other destinations: `sinks` are their output positions, `names` their names. For use before any spool is
+    /// read.
     #[must_use]
     pub fn with_sinks(&self, sinks: BTreeMap<String, u64>, names: BTreeSet<String>) -> Self {
         let (spools, gone, calls) = (self.spools.clone(), self.gone, self.calls);

@@ -5,9 +5,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of files with their own sums.
+/// Maximum number of files with their own sums; beyond it, half of the files share one sum.
 const MOST_FILES: usize = 10_000;
-/// Maximum total length of the names of these files, in bytes.
+/// Maximum total length of the names of files with their own sums, in bytes.
 const MOST_BYTES: usize = 8 << 20;
 
 /// Sums over the calls of one process or file.
@@ -19,7 +19,7 @@ pub struct Tally {
     pub bytes: u64,
     /// Total time in the calls, in ns.
     pub time_ns: u64,
-    /// Duration of the longest of these calls, in ns.
+    /// Duration of the longest call, in ns.
     pub longest_ns: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Wall clock.
+//! Current time of the wall clock.
 
 /// Returns the current time, in ns since 1970-01-01 UTC.
 pub(crate) fn unix_ns() -> i64 {

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Newly found spool (file with a process's calls) or spill (file with compressed calls of a spool), opened so that it can be read even
 /// after its name is removed.
 pub struct Found {
-    /// Path at which the spool or spill was found.
+    /// Path at which the spool or spill (file with recorded calls) was found.
     pub path: PathBuf,
     pub(crate) file: Owned,
     /// True if the file existed when the watch began; its owner may then have ended long ago.
@@ -111,13 +111,14 @@ impl Watch {
         std::mem::take(&mut *self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits up to `most` for a new spool or spill.
+    /// Waits up to `most` for a new spool (file with recorded calls) or spill (file with compressed calls of a spool).
     #[must_use]
     pub fn wait(&self, most: Duration) -> Option<Found> {
         self.found.recv_timeout(most).ok()
     }
 
-    /// Returns an iterator over the spools and spills found so far, without waiting.
+    /// Returns an iterator over the spools (files with recorded calls) and spills (files with compressed calls) found so far, without
+    /// waiting.
     pub fn found(&self) -> impl Iterator<Item = Found> {
         self.found.try_iter()
     }
@@ -144,7 +145,7 @@ fn most_files() -> Option<u64> {
 
 /// Number of file descriptors reserved for uses other than spools, such as connections and reading /proc.
 const RESERVE: u64 = 64;
-/// Maximum queued messages about files and directories that could not be opened.
+/// Maximum number of queued messages about files and directories that could not be opened.
 const MOST_FAILED: usize = 100;
 /// Maximum number of paths of found files that are remembered.
 const MOST_KNOWN: usize = 100_000;
@@ -153,9 +154,9 @@ const MOST_WAITING: usize = 10_000;
 /// Maximum number of waiting paths that each poll retries.
 const TRIED: usize = 256;
 
-/// Opens a spool or spill, unless too few descriptors would remain for the rest of this process. Each other user may have up to max(1, free
-/// / 2) files open, where `free` is the number of descriptors left for all spools. So each of a dozen users gets some of 256 descriptors,
-/// regardless of the others.
+/// Opens a spool or spill (file with recorded calls), unless too few descriptors would remain for the rest of this process. Each other user
+/// may have up to max(1, free / 2) files open, where `free` is the number of descriptors left for all spools. So each of a dozen users gets
+/// some of 256 descriptors, regardless of the others.
 fn open(path: &Path, shared: &Arc<Shared>) -> Result<(Owned, Share)> {
     let owned = Owned::open(path)?;
     let number = u64::try_from(owned.file.as_raw_fd()).unwrap_or(0);
@@ -187,7 +188,7 @@ struct Looker {
     /// Directories to watch, whether they exist yet or not.
     wanted: Vec<PathBuf>,
     watched: BTreeMap<i32, PathBuf>,
-    /// Paths of existing spools and spills that were already found.
+    /// Paths of existing spools and spills (files with recorded calls) that were already found.
     known: BTreeSet<PathBuf>,
     /// Paths not opened for lack of descriptors; the value is true if the file existed when the watch began.
     waiting: BTreeMap<PathBuf, bool>,
@@ -338,7 +339,8 @@ impl Looker {
         Ok(())
     }
 
-    /// Opens the file `name` if it is named like a spool or spill. `was_there` is true if it existed when the watch began.
+    /// Opens the file `name` if it is named like a spool or spill (file with recorded calls). `was_there` is true if it existed when the
+    /// watch began.
     fn named(&mut self, directory: &Path, name: &Path, was_there: bool) {
         let path = directory.join(name);
         let bytes = name.as_os_str().as_bytes();

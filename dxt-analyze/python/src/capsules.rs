@@ -34,7 +34,7 @@ fn stream(py: Python<'_>, reader: Box<dyn RecordBatchReader + Send>) -> PyResult
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), c"arrow_array_stream")
 }
 
-/// Stream of record batches. The consumer of an Arrow capsule calls it from any thread, attached to Python or not.
+/// Stream of record batches. The consumer of an Arrow capsule calls this stream from any thread, attached to Python or not.
 struct Reader {
     segments: Segments,
     schema: SchemaRef,

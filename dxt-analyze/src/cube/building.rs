@@ -24,17 +24,17 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// Fewest processes on a file for its calls to be compared with each other, not with those on other files.
+/// Fewest processes that use a file for its calls to be compared only with each other, and not with calls on other files.
 const SHARED_BY: usize = 3;
 
-/// Part of the run: a process that is in calls for longer blocks the ranks that wait for its messages.
+/// A process that is in calls for at least this part of the run counts as blocking the ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
 
 /// Calls that are compared with each other: kind of call, and the file if they are compared only with calls on the same file.
 pub(super) type Group = (Kind, FileId);
 
 impl<'a> Cube<'a> {
-    /// Makes cells of recorded calls (`read`, by process) and of calls that are only in counters.
+    /// Makes the cube's cells (sums over similar calls) from recorded calls (`read`, by process) and from calls that are only in counters.
     #[must_use]
     pub fn new(
         run: &'a Run,

@@ -22,17 +22,17 @@ pub struct Cell {
     pub class: Class,
     /// True if the calls reach the kernel: POSIX and C streams, and libraries whose inner calls are not recorded.
     pub leaf: bool,
-    /// True if made inside MPI-IO or HDF5.
+    /// True for calls made inside MPI-IO or HDF5.
     pub inside: bool,
     /// True for collective MPI-IO calls.
     pub collective: bool,
-    /// Sums over the calls.
+    /// Number, bytes and times of the calls, summed.
     pub sums: Sums,
-    /// Usual duration of such a call in this run, ns.
+    /// Usual duration of calls of this kind and size in this run, ns.
     pub usual_ns: f64,
     /// Usual duration of calls of the same kind and size on any file, ns; calls that are only in counters count, too.
     pub usual_of_kind_ns: f64,
-    /// Spread of the peers' log durations, and the skew of these to the fast side.
+    /// Spread (standard deviation) of the peers' log durations, and skew of these durations to the fast side.
     pub spread: (f64, f64),
     /// Slowdown: logarithm of the calls' typical duration / that of their peers. The longest call does not count if there are several.
     pub above: f64,
@@ -49,7 +49,7 @@ impl Cell {
         self.sums.time_ns as f64
     }
 
-    /// Returns the time of outlier calls beyond `times` the usual duration of as many calls, ns.
+    /// Returns the time that outlier calls take beyond `times` the usual duration of such calls, summed over the outliers, ns.
     #[must_use]
     pub fn beyond_ns(&self, times: f64) -> f64 {
         let with_the_rest = self.sums.far_calls as f64 * self.usual_ns * times;

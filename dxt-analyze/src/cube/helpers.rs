@@ -5,7 +5,7 @@
 use crate::model::{Process, ProcessId, Run};
 use rustc_hash::FxHashMap;
 
-/// Helpers that spend at most this part of their lives in calls, all helpers of one process together, have time left.
+/// The helpers of one process have time left only if they together spend at most this part of their lives in calls.
 const HAS_TIME: f64 = 0.25;
 /// A helper that spends more than this part of its life in calls has no time left: a process that waits for all its helpers waits for the
 /// busiest.

@@ -7,7 +7,8 @@ use std::path::Path;
 
 /// Least part of the lost time that files of one kind (folder or suffix) have to be named.
 const MOST: f64 = 0.8;
-/// Least ratio of the time lost per call on files of this kind to that on other files. Having most of the calls alone is not enough.
+/// Least ratio of the time lost per call on files of the named kind to that on other files. A kind that merely has most of the calls is not
+/// named.
 const DEARER: f64 = 3.0;
 
 /// Least number of calls on other files, as a part of the calls on files of this kind, for a comparison.

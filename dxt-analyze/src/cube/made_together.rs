@@ -17,11 +17,12 @@ struct Call {
     waits: f64,
 }
 
-/// Calls by file and operation, and by process in time order; `None` if a cell has several calls, whose times are unknown.
+/// Calls by (file, operation) and by process, in order of time; `None` if a cell (sums over similar calls) has several calls, whose times
+/// are unknown.
 type Calls = BTreeMap<(FileId, u16), BTreeMap<ProcessId, Option<Vec<Call>>>>;
 
-/// Returns the waits of each process, ns, for each phase. Only calls that all ranks make, and that none leaves before the last rank has
-/// arrived, count.
+/// Returns the waits of each process in collective MPI-IO calls that move no bytes, ns, for each phase. Only calls that all ranks make, and
+/// that none leaves before the last rank has arrived, count.
 #[must_use]
 pub fn waits(run: &Run, cells: &[Cell], slots: &Slots) -> Vec<FxHashMap<ProcessId, f64>> {
     let mut waits = vec![FxHashMap::default(); slots.phases()];

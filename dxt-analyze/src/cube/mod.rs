@@ -43,13 +43,13 @@ use trace_format::op::{Layer, OpMode};
 /// All cells of a run (sums over similar calls), and what else is known of its calls.
 #[derive(Debug)]
 pub struct Cube<'a> {
-    /// The run.
+    /// Run whose calls the cells sum up.
     pub run: &'a Run,
     /// Time windows into which the run is divided.
     pub slots: Slots,
     /// Number of adjacent time windows that share a cell: more than one if there would be too many cells.
     pub slots_of_cell: usize,
-    /// Cells, sorted by process.
+    /// Cells (sums over similar calls), sorted by process.
     pub cells: Vec<Cell>,
     /// Time of all cells whose calls reach the kernel, ns.
     pub(super) leaf_ns: u64,
@@ -63,7 +63,7 @@ pub struct Cube<'a> {
     pub threads: Vec<Threads>,
     /// For each process: reads and writes of its threads, and the slow thread; `None` if the threads have different work.
     pub at_work: Vec<Option<AtWork>>,
-    /// Waits of ranks for each other at synchronization points.
+    /// Waits of ranks for each other at synchronization points, from which savings are computed.
     pub sync_points: SyncPoints,
     /// Parts of files, to find a part that is slow.
     pub regions: Regions,
@@ -71,12 +71,12 @@ pub struct Cube<'a> {
     pub folders: Folders,
     /// Ranks for which others wait, in runs where not all ranks are known to synchronize.
     kept_waiting: KeptWaiting,
-    /// Cache of results: true or false for each long call if other processes continue while it lasts.
+    /// Cached results: for each long call, true if other processes continue while it lasts.
     pub(super) pace: Known,
-    /// By storage target (OST index): number of processes that begin a request on it in one time window, mean over requests. Only targets
-    /// of files that most processes use.
+    /// By storage target (OST index): mean number of processes that begin a request on the target in the same time window, over its
+    /// requests. Only targets of files that most processes use.
     pub begin_together: BTreeMap<u32, f64>,
-    /// Files that processes queried before they existed, sorted by process.
+    /// Files that processes queried before the files existed, sorted by process.
     pub found: Vec<Found>,
     /// By process and file: blocks that the process overwrites right after reading them.
     pub read_before: read_before::Partial,
@@ -88,7 +88,7 @@ pub struct Cube<'a> {
     pub served: BTreeMap<Class, Served>,
     /// By class and storage target: time during which calls that begin on the target are in flight, ns.
     pub busy: BTreeMap<Class, BTreeMap<u32, f64>>,
-    /// Process that runs alone at the end of the run, and since when, ns since the job's start; `None` if there is no such time.
+    /// Process that runs alone at the end of the run, and since when, ns since the job's start; `None` if no process runs alone there.
     pub last_alone: Option<(ProcessId, u64)>,
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
@@ -97,7 +97,7 @@ pub struct Cube<'a> {
     hold_up: Option<Vec<bool>>,
 }
 
-/// Returns a quantile of (value, weight) pairs in any order; `None` without values.
+/// Returns the quantile `share` (0 to 1) of (value, weight) pairs in any order; `None` without values.
 #[must_use]
 pub fn weighted_quantile(values: &mut [(f64, f64)], share: f64) -> Option<f64> {
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -144,7 +144,8 @@ impl<'a> Cube<'a> {
         }
     }
 
-    /// Upper bound, at window resolution, of any one process's nested I/O time on `file` in [from, from + length), ns.
+    /// Upper bound, at window resolution, of the time that any one process spends in I/O calls made inside MPI-IO or HDF5 calls on `file`
+    /// in [from, from + length), ns.
     #[must_use]
     pub fn longest_inside(&self, from: u64, length: f64, file: FileId) -> f64 {
         let slots = self.slots.of(from)..=self.slots.of(from.saturating_add(length as u64));

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 impl Cube<'_> {
-    /// Completes the number of processes that begin requests at the same time, by target: `together` has it for the first target of
-    /// requests; the others that a request reaches get at least the same.
+    /// Adds storage targets that requests reach besides their first target. `together` has the number of processes that begin requests at
+    /// the same time, by first target; each further target of these requests gets at least the number of the first.
     #[must_use]
     pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         let mut all = together.clone();
@@ -24,7 +24,7 @@ impl Cube<'_> {
     }
 }
 
-/// Returns the largest stripe count of each file's layout components, if known.
+/// Returns, for each file with a known layout, the largest stripe count of the layout's components.
 pub(super) fn stripes(run: &Run, layouts: &[Option<FileLayout>]) -> FxHashMap<FileId, u32> {
     let of = |layout: &FileLayout| layout.layout.components.iter().map(|one| one.targets.len()).max();
     let known = run.numbered_files().zip(layouts).filter_map(|((file, _), layout)| Some((file, of(layout.as_ref()?)?)));

@@ -6,10 +6,10 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Base-2 logarithm of the least length of a part, bytes.
+/// Base-2 logarithm of the least length of a part in bytes (64 KiB).
 const LEAST: u32 = 16;
 
-/// Least number of calls per part, on average, while there are more than [`FEW`] parts.
+/// Least number of calls per part, on average, for a file with more than [`FEW`] used parts; with fewer calls, parts are merged.
 const CALLS: u64 = 4;
 const FEW: u64 = 8;
 
@@ -18,18 +18,18 @@ const FEW: u64 = 8;
 pub struct Region {
     /// File, as an index into [`Run::files`].
     pub file: FileId,
-    /// Number of the first part.
+    /// Number of the region's first part in the file.
     pub from: u8,
-    /// Number of the last part.
+    /// Number of the region's last part (inclusive) in the file.
     pub until: u8,
 }
 
 /// Calls of one process on one part of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// Slowdown: mean log(duration / usual duration) of these calls, less that of the process's calls on the file's other parts.
+    /// Slowdown: mean log(duration / usual duration) of the calls on this part, less that of the process's calls on the file's other parts.
     pub above: f64,
-    /// Number of calls.
+    /// Number of the process's calls on the part.
     pub calls: u64,
 }
 

@@ -50,7 +50,7 @@ impl Stalls {
     }
 }
 
-/// Returns the sums of calls that are only in counters.
+/// Returns number, bytes and times of the calls in a counter record, as sums of a cell.
 #[must_use]
 pub fn counted_cell(of: &Counters) -> Sums {
     Sums::counted(of.segments, of.bytes, of.duration, of.max_duration)

@@ -2,6 +2,7 @@
 
 use super::Effect;
 use super::candidate::Candidate;
+use super::of_class::OfClass;
 use super::residuals::Residuals;
 use super::terms::{Term, terms};
 use super::total::by_total_time;
@@ -9,27 +10,28 @@ use super::unit::{Member, Slowdowns, Unit};
 use super::windows::slow_ranges;
 use crate::cube::reading::usual::FAR;
 use crate::model::Class;
-use crate::model::class::CLASSES;
 use crate::replay::Savings;
 use crate::shared::outlier_test::{Odd, SlowSet, against, clearly_slower, slow_sets};
-use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, UNLIKE};
+use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, TESTS, UNLIKE};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Returns the effects that may be taken next; `known`: units and classes that were.
-pub(super) fn candidates(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>) -> Vec<Effect> {
+/// Returns the effects that may be taken next. `known`: units and classes that were; `least_ns`: least time that an effect explains, ns.
+pub(super) fn candidates(
+    cube: &Residuals<'_, '_>,
+    classes: &[OfClass],
+    known: &BTreeSet<(Unit, Class)>,
+    least_ns: f64,
+) -> Vec<Effect> {
     let classes: Vec<Vec<Candidate>> =
-        CLASSES.into_par_iter().with_max_len(1).map(|class| of_class(cube, class)).collect();
+        classes.par_iter().with_max_len(1).map(|of| of_class(cube, of, least_ns)).collect();
     let mut by: BTreeMap<Vec<Unit>, Effect> = BTreeMap::new();
     for mut one in classes.into_iter().flatten() {
         one.units.sort_by_key(|(unit, _)| *unit);
         let units: Vec<Unit> = one.units.iter().map(|(unit, _)| *unit).collect();
         let Some((&(class, ..), (&unit, more))) = one.by.first().zip(units.split_first()) else { continue };
         let is_known = units.iter().any(|unit| known.contains(&(*unit, class)));
-        if is_known
-            || is_of_window(cube, known, unit, class)
-            || units.iter().all(|unit| answers_soon(cube, *unit, class))
-        {
+        if is_known || is_of_window(cube, known, unit, class) || answers_soon(cube, &units, class) {
             continue;
         }
         let (more, slowdowns) = (more.to_vec(), Slowdowns::default());
@@ -47,12 +49,11 @@ pub(super) fn candidates(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class
 }
 
 /// Returns the candidates of a class of calls.
-fn of_class(cube: &Residuals<'_, '_>, class: Class) -> Vec<Candidate> {
-    let least = &cube.run.thresholds;
-    // Each sort of units is a test, on reads and on writes.
-    let p = least.false_discovery_rate / 4.0;
+fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candidate> {
+    let (least, class) = (&cube.run.thresholds, of.class);
+    let p = least.false_discovery_rate / TESTS;
     let mut out = Vec::new();
-    for term in terms(cube, class) {
+    for term in terms(cube, of, least_ns) {
         let Some(first) = term.members.first().map(|member| member.unit).or(term.of_two.map(|(member, _)| member.unit))
         else {
             continue;
@@ -73,24 +74,24 @@ fn of_class(cube: &Residuals<'_, '_>, class: Class) -> Vec<Candidate> {
                 }));
             }
             _ => out.extend(
-                slow_of(&term, p)
+                slow_of(of, &term, p)
                     .into_iter()
                     .filter(|(odd, _)| odd.above >= factor.ln())
-                    .flat_map(|(odd, slow)| sets(class, &term, odd, slow)),
+                    .flat_map(|(odd, slow)| sets(of, &term, odd, slow)),
             ),
         }
         if matches!(first, Unit::Process(_)) {
             out.extend(whole_nodes(cube, class, &term.members, p));
         }
-        if let Some((member, odd)) = term.of_two
-            && odd.p <= p / 2.0
+        if let Some((member, odd)) = term.of_two.map(|(member, odd)| (member, odd.among(2)))
+            && odd.p <= p
             && odd.above >= if matches!(first, Unit::Target(_)) { factor.max(OF_TWO) } else { factor }.ln()
         {
             out.push(one(class, member.unit, odd, (2, member.calls)));
         }
     }
     if matches!(class, Class::Read | Class::Write) {
-        out.extend(by_total_time(cube, class, p));
+        out.extend(by_total_time(cube, of, p));
     }
     out
 }
@@ -100,25 +101,31 @@ fn one(class: Class, unit: Unit, odd: Odd, (among, calls): (usize, u64)) -> Cand
 }
 
 /// Returns the slow sets of a term's members, with their log slowdowns.
-fn slow_of(term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
+fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
     let values: Vec<f64> = term.members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = term.members.iter().map(|member| member.error).collect();
     let with = |set: &SlowSet, slow: &[usize]| {
         let member = |at: &usize| term.members.get(*at).map(|member| (*member, member.above - set.others));
         (set.odd, slow.iter().filter_map(member).collect())
     };
-    // The slowest alone may explain the others of its set: calls that reach a slow target reach its neighbours, too.
+    // If calls reach several targets, the one with most calls may explain the others of its set.
+    let are_targets = matches!(term.members.first().map(|member| member.unit), Some(Unit::Target(_)));
+    let most = |set: &SlowSet| {
+        let calls = |at: &usize| term.members.get(*at).map(|member| member.calls);
+        let is = are_targets && of.reach_several && set.slow.len() > 1;
+        set.slow.iter().copied().filter(|_| is).max_by_key(calls).map(|at| vec![at])
+    };
     let of = |set: SlowSet| {
-        let slowest = set.slow.split_last().filter(|(_, others)| !others.is_empty()).map(|(last, _)| vec![*last]);
-        std::iter::once(set.slow.clone()).chain(slowest).map(|slow| with(&set, &slow)).collect::<Vec<_>>()
+        std::iter::once(set.slow.clone()).chain(most(&set)).map(|slow| with(&set, &slow)).collect::<Vec<_>>()
     };
     slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
 }
 
-/// Makes a candidate of a slow set, or of each range of neighbouring file regions.
-fn sets(class: Class, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Vec<Candidate> {
-    slow.sort_by_key(|(member, _)| member.unit);
-    let of = |slow: &[(Member, f64)]| {
+/// Makes a candidate of a slow set, of its overloaded and its other targets, or of each range of neighbouring file regions.
+fn sets(of: &OfClass, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Vec<Candidate> {
+    let is_overloaded = |unit: Unit| matches!(unit, Unit::Target(target) if of.queues.is_overloaded(target));
+    slow.sort_by_key(|(member, _)| (is_overloaded(member.unit), member.unit));
+    let candidate = |slow: &[(Member, f64)]| {
         let mut units: Vec<(Unit, f64)> = slow.iter().map(|(member, above)| (member.unit, *above)).collect();
         let calls = slow.iter().map(|(member, _)| member.calls).fold(0, u64::saturating_add);
         let above = units.iter().map(|(_, above)| above).sum::<f64>() / units.len().max(1) as f64;
@@ -126,14 +133,14 @@ fn sets(class: Class, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Ve
             region.until = last.until;
             units = vec![(Unit::Region(region), above)];
         }
-        let by = vec![(class, Odd { above, ..odd }, term.members.len(), calls)];
+        let by = vec![(of.class, Odd { above, ..odd }, term.members.len(), calls)];
         Some(Candidate { units, by, grows: false, savings: None })
     };
     let together = |a: &(Member, f64), b: &(Member, f64)| match (a.0.unit, b.0.unit) {
         (Unit::Region(a), Unit::Region(b)) => b.from <= a.until + 1,
-        _ => true,
+        (a, b) => is_overloaded(a) == is_overloaded(b),
     };
-    slow.chunk_by(together).filter_map(of).collect()
+    slow.chunk_by(together).filter_map(candidate).collect()
 }
 
 /// Returns the nodes, at most half of all, all of whose ranks are slower than all other ranks; ranks within a node are the replicates.
@@ -164,8 +171,8 @@ fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64)
         }
         let all = |of: &[(u32, Vec<&Member>)]| of.iter().flat_map(|(_, ranks)| values(ranks)).collect::<Vec<f64>>();
         let others = all(fast);
-        let least = (p / order.len() as f64, cube.run.thresholds.min_slowdown.ln());
-        let odd = clearly_slower(&others, &all(slow)).filter(|odd| odd.p <= least.0 && odd.above >= least.1);
+        let is = |odd: &Odd| odd.p <= p && odd.above >= cube.run.thresholds.min_slowdown.ln();
+        let odd = clearly_slower(&others, &all(slow)).map(|odd| odd.among(order.len())).filter(is);
         let Some(odd) = odd else { continue };
         let above = |ranks: &[&Member]| against(&others, &values(ranks)).above;
         let units = slow.iter().map(|(node, ranks)| (Unit::Node(*node), above(ranks))).collect();
@@ -187,14 +194,23 @@ fn savings(cube: &Residuals<'_, '_>, class: Class, slowdowns: &Slowdowns) -> Sav
     of.filter(|(_, ns)| *ns > 0.0).collect()
 }
 
-/// True if metadata calls on a file or in a folder are as fast as on an idle server: they only look slow because others are answered from memory.
-fn answers_soon(cube: &Residuals<'_, '_>, unit: Unit, class: Class) -> bool {
-    if !matches!(unit, Unit::File(_) | Unit::Folder(_)) || !matches!(class, Class::Open | Class::Metadata) {
+/// True if metadata calls on each of these files or folders are as fast as on an idle server: they only look slow because others are answered from
+/// memory.
+fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool {
+    let are_files = matches!(units.first(), Some(Unit::File(_) | Unit::Folder(_)));
+    if !are_files || !matches!(class, Class::Open | Class::Metadata) {
         return false;
     }
-    let theirs = cube.cells().filter(|cell| cell.leaf && cell.class == class && unit.has(cube, cell));
-    let (calls, time) = theirs.fold((0.0, 0.0), |sum, cell| (sum.0 + cell.sums.calls as f64, sum.1 + cell.left_ns));
-    time < calls * MEMORY_NS
+    let mut sums: BTreeMap<Unit, (f64, f64)> = units.iter().map(|unit| (*unit, (0.0, 0.0))).collect();
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
+        let folder = cube.folders.of(cell.file).map(Unit::Folder);
+        for unit in folder.into_iter().chain([Unit::File(cell.file)]) {
+            if let Some(sum) = sums.get_mut(&unit) {
+                *sum = (sum.0 + cell.sums.calls as f64, sum.1 + cell.left_ns);
+            }
+        }
+    }
+    sums.values().all(|(calls, time)| *time < calls * MEMORY_NS)
 }
 
 /// True if a file region is mostly reached in known slow time windows: a process that reads in order is in one region at a time.

@@ -3,7 +3,7 @@
 //! that saves most run time is taken away before the next one is searched; of those that save nearly as much, the one of fewest units wins.
 //!
 //! * [`unit`]: units and their log slowdowns; [`terms`]: log slowdowns by median; [`total`]: by total time; [`windows`]: ranges of time windows;
-//!   [`queue`]: waits at storage targets; [`mean`].
+//!   [`queue`]: waits at storage targets; [`of_class`]: what stays the same while effects are taken; [`mean`].
 //! * [`calls`]: single calls that no unit explains, the last term.
 //! * [`candidate`], [`candidates`]: units that are outliers ([`crate::shared::outlier_test`]); [`residuals`]: what no effect explains yet.
 //! * [`joined`]: effects with one cause.
@@ -13,6 +13,7 @@ mod candidate;
 mod candidates;
 pub mod joined;
 mod mean;
+mod of_class;
 pub mod queue;
 pub mod residuals;
 mod terms;
@@ -22,10 +23,12 @@ mod windows;
 
 use crate::cube::Cube;
 use crate::model::Class;
+use crate::model::class::CLASSES;
 use crate::replay::{Savings, Work};
 use crate::shared::outlier_test::Odd;
 use crate::thresholds::effects::{LEAST_SHARE, NEARLY_AS_MUCH, ROUNDS};
 use candidates::candidates;
+use of_class::OfClass;
 use rayon::prelude::*;
 use residuals::Residuals;
 use std::cmp::Reverse;
@@ -69,6 +72,8 @@ impl Effect {
 pub fn effects<'c, 'a>(cube: &'c Cube<'a>, phases: &Work, slots: &Work) -> (Vec<Effect>, Residuals<'c, 'a>) {
     let mut left = Residuals::new(cube);
     let least: f64 = left.cells().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;
+    let classes: Vec<OfClass> =
+        CLASSES.into_par_iter().with_max_len(1).map(|class| OfClass::new(cube, class)).collect();
     let mut out: Vec<Effect> = Vec::new();
     let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
     while out.len() < ROUNDS {
@@ -76,7 +81,7 @@ pub fn effects<'c, 'a>(cube: &'c Cube<'a>, phases: &Work, slots: &Work) -> (Vec<
             let (low, high) = (phases.saved(cube, &effect.savings), slots.saved(cube, &effect.savings));
             ((low.max(1.0) * high.max(low).max(1.0)).sqrt() as u64, effect)
         };
-        let all = candidates(&left, &known);
+        let all = candidates(&left, &classes, &known, least);
         let enough = all.into_par_iter().filter(|effect| effect.time_ns() > least);
         let priced: Vec<(u64, Effect)> = enough.map(priced).collect();
         let most = priced.iter().map(|(ns, _)| *ns).max().unwrap_or(0);

@@ -1,11 +1,9 @@
 //! The term of queue depth: under more load, calls on a storage target wait for each other although it serves as fast as the others. A slow target
 //! is slow even for its fastest calls, for as many calls in flight, and moves fewer bytes while it is busy.
 
-use super::residuals::Residuals;
 use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
 use crate::shared::outlier_test::FEW;
-use crate::shared::stats::median;
 use crate::thresholds::effects::{
     ALONE_IN_FLIGHT, AS_MUCH, AS_QUICK, AS_SLOW_AT_ITS_FASTEST, FASTEST, FIRST_SERVED, OVERLOADED, SLOWER_THAN_QUEUE,
     WAITS_BY_LOAD,
@@ -22,9 +20,9 @@ pub(super) struct Queues {
 
 impl Queues {
     /// Describes the queues before calls of a class.
-    pub(super) fn of(cube: &Residuals<'_, '_>, class: Class) -> Self {
+    pub(super) fn of(cube: &Cube<'_>, class: Class) -> Self {
         let mut served: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-        for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && cell.sums.shortest_ns > 0) {
+        for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && cell.sums.shortest_ns > 0) {
             let fastest = (cell.sums.shortest_ns as f64 / cell.usual_ns.max(1.0)).ln();
             let each = (fastest, cell.sums.calls as f64);
             cell.targets.iter().for_each(|target| served.entry(*target).or_default().push(each));
@@ -38,9 +36,9 @@ impl Queues {
         self.loads.asked(target) <= AS_MUCH
     }
 
-    /// True if no more processes begin calls together on a target than on others.
-    pub(super) fn begins_as_much(&self, target: u32) -> bool {
-        self.loads.together(target) <= AS_MUCH
+    /// True if a target with long calls has no more load than others, and no more processes begin calls there together.
+    pub(super) fn is_slow_by_itself(&self, target: u32) -> bool {
+        self.is_asked_as_much(target) && self.loads.together(target) <= AS_MUCH && !self.is_only_busy(target)
     }
 
     /// True if calls on a target are long only because many are in flight ([`Busy::is_only_busy`]).
@@ -67,7 +65,7 @@ impl Queues {
         } else {
             // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
             let waits = above - WAITS_BY_LOAD * asked.max(together).max(1.0).ln();
-            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest) }
+            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest.max(0.0)) }
         };
         if !self.is_overloaded(target) && self.is_only_busy(target) { above.min(0.0) } else { above }
     }
@@ -77,9 +75,9 @@ impl Queues {
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// Usual duration of all calls of the classes on the target, ns.
-    asked: BTreeMap<u32, f64>,
+    asked: ByTarget,
     /// Mean number of processes that begin calls there together.
-    together: BTreeMap<u32, f64>,
+    together: ByTarget,
 }
 
 impl Loads {
@@ -94,26 +92,45 @@ impl Loads {
         }
         let here = |(target, _): &(&u32, &f64)| asked.contains_key(target);
         let together = cube.begin_together.iter().filter(here).map(|(target, of)| (*target, *of)).collect();
-        Self { asked, together }
+        Self { asked: ByTarget::new(asked), together: ByTarget::new(together) }
     }
 
     /// Returns a target's load relative to the median of the others.
     #[must_use]
     pub fn asked(&self, target: u32) -> f64 {
-        against_others(&self.asked, target)
+        self.asked.against_others(target)
     }
 
     /// Returns the number of processes that begin calls together on a target, relative to the median of the others; 1 if unknown.
     #[must_use]
     pub fn together(&self, target: u32) -> f64 {
-        if self.together.contains_key(&target) { against_others(&self.together, target) } else { 1.0 }
+        if self.together.of.contains_key(&target) { self.together.against_others(target) } else { 1.0 }
     }
 }
 
-fn against_others(of: &BTreeMap<u32, f64>, target: u32) -> f64 {
-    let mut others: Vec<f64> = of.iter().filter(|(other, _)| **other != target).map(|(_, value)| *value).collect();
-    let mine = of.get(&target).copied().unwrap_or_default();
-    median(&mut others).map_or(0.0, |median| mine / median.max(f64::MIN_POSITIVE))
+/// Values of storage targets.
+#[derive(Clone, Debug, Default)]
+struct ByTarget {
+    of: BTreeMap<u32, f64>,
+    sorted: Vec<f64>,
+}
+
+impl ByTarget {
+    fn new(of: BTreeMap<u32, f64>) -> Self {
+        let mut sorted: Vec<f64> = of.values().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        Self { of, sorted }
+    }
+
+    /// Returns a target's value relative to the median of the others; 0 if it has none.
+    fn against_others(&self, target: u32) -> f64 {
+        let Some(mine) = self.of.get(&target) else { return 0.0 };
+        let own = self.sorted.partition_point(|value| value.total_cmp(mine).is_lt());
+        let other = |at: usize| self.sorted.get(at + usize::from(at >= own));
+        let others = self.sorted.len() - 1;
+        let (Some(low), Some(high)) = (other(others.saturating_sub(1) / 2), other(others / 2)) else { return 0.0 };
+        mine / (low + (high - low) / 2.0).max(f64::MIN_POSITIVE)
+    }
 }
 
 /// Returns the log slowdown of each target's fastest calls. If many calls begin together, few or none are served first: then the slowdown is
@@ -182,7 +199,11 @@ impl Group {
 /// Calls in flight and throughput of targets while busy, by the first target of calls. If all ranks reach some targets first and others later, one
 /// at a time, calls take longer on the first ones although all serve equally fast: bytes per busy time are the same. A slow target has fewer.
 #[derive(Clone, Debug, Default)]
-pub struct Busy(BTreeMap<u32, Group>);
+pub struct Busy {
+    groups: BTreeMap<u32, Group>,
+    /// Throughput, calls in flight, busy time and shortest call of all groups, each in ascending order, with the first target.
+    sorted: [Vec<(f64, u32)>; 4],
+}
 
 impl Busy {
     /// Groups the calls of a class.
@@ -203,30 +224,34 @@ impl Busy {
                 group.shortest_ns = if group.shortest_ns > 0.0 { group.shortest_ns.min(shortest) } else { shortest };
             }
         }
-        Self(groups)
+        let values: [fn(&Group) -> f64; 4] =
+            [Group::rate, Group::depth, |group| group.busy_ns, |group| group.shortest_ns];
+        let sorted = values.map(|value| {
+            let mut all: Vec<(f64, u32)> = groups.iter().map(|(first, group)| (value(group), *first)).collect();
+            all.sort_by(|a, b| a.0.total_cmp(&b.0));
+            all
+        });
+        Self { groups, sorted }
     }
 
     /// Returns the group that reaches a target, and medians of the others: throughput, calls in flight, busy time, shortest call. `None` if
     /// several groups share targets: their busy times are then unknown.
     fn against(&self, target: u32) -> Option<(&Group, [f64; 4])> {
-        let with = self.0.values().filter(|group| group.all.contains(&target));
+        let with = self.groups.values().filter(|group| group.all.contains(&target));
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
-        let (others, near): (Vec<&Group>, Vec<&Group>) =
-            self.0.values().partition(|group| group.all.is_disjoint(&mine.all));
-        if near.iter().map(|group| group.bytes).sum::<f64>() > mine.bytes * AS_MUCH {
+        let near: BTreeMap<&u32, &Group> =
+            self.groups.iter().filter(|(_, group)| !group.all.is_disjoint(&mine.all)).collect();
+        if near.values().map(|group| group.bytes).sum::<f64>() > mine.bytes * AS_MUCH {
             return None;
         }
-        let median =
-            |value: &dyn Fn(&Group) -> f64| median(&mut others.iter().map(|group| value(group)).collect::<Vec<f64>>());
-        Some((
-            mine,
-            [
-                median(&Group::rate)?,
-                median(&Group::depth)?,
-                median(&|group| group.busy_ns)?,
-                median(&|group| group.shortest_ns)?,
-            ],
-        ))
+        let others = self.groups.len() - near.len();
+        let median = |sorted: &Vec<(f64, u32)>| {
+            let mut theirs = sorted.iter().filter(|(_, first)| !near.contains_key(first)).map(|(value, _)| *value);
+            let low = theirs.nth(others.checked_sub(1)? / 2)?;
+            Some(if others % 2 == 0 { (low + theirs.next()?) / 2.0 } else { low })
+        };
+        let [rate, depth, busy, shortest] = self.sorted.each_ref().map(median);
+        Some((mine, [rate?, depth?, busy?, shortest?]))
     }
 
     /// True if calls on a target are long only because many are in flight: its throughput equals that of targets with one call at a time, and its
@@ -248,5 +273,40 @@ impl Busy {
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;
         (mine.shortest_ns <= shortest * AS_QUICK).then(|| (mine.busy_ns - busy).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::outlier_test::slow_sets;
+
+    #[test]
+    fn a_crowded_target_is_neither_slow_nor_fast() {
+        let by = |of: fn(u32) -> f64| (0..16).map(|target| (target, of(target))).collect::<BTreeMap<u32, f64>>();
+        let load = || ByTarget::new(by(|target| if target == 0 { 1.6 } else { 1.0 }));
+        let of = |target: u32, crowded: f64, slow: f64| match target {
+            0 => crowded,
+            4 | 11 => slow,
+            _ => f64::from(target % 3) * 0.02,
+        };
+        let fastest = (0..16).map(|target| (target, of(target, -3.0, 1.6))).collect();
+        let loads = Loads { asked: load(), together: load() };
+        let queues = Queues { loads, busy: Busy::default(), fastest };
+        let above: Vec<f64> = (0..16).map(|target| queues.without_waits(target, of(target, 0.5, 1.7))).collect();
+        assert_eq!(above.first(), Some(&0.0));
+        let slow: Vec<Vec<usize>> = slow_sets(&above, &[0.02; 16], 0.01).into_iter().map(|set| set.slow).collect();
+        assert_eq!(slow, [[4, 11]]);
+    }
+
+    #[test]
+    fn load_is_compared_with_the_median_of_the_others() {
+        let of = |values: &[f64]| {
+            let all = ByTarget::new((0..).zip(values.iter().copied()).collect());
+            (0..4).map(|target| all.against_others(target)).collect::<Vec<f64>>()
+        };
+        assert_eq!(of(&[2.0, 4.0, 8.0]), [2.0 / 6.0, 4.0 / 5.0, 8.0 / 3.0, 0.0]);
+        assert_eq!(of(&[2.0, 2.0, 4.0, 8.0]), [0.5, 0.5, 2.0, 4.0]);
+        assert_eq!(of(&[2.0]), [0.0; 4]);
     }
 }

@@ -3,12 +3,11 @@
 //! makes no node, target or window slow, and one long call nothing.
 
 use super::mean::Mean;
-use super::queue::Queues;
+use super::of_class::OfClass;
 use super::residuals::{LeftOf, Residuals};
 use super::unit::{Member, Unit};
 use crate::cube::regions::{Region, Seen};
-use crate::cube::steps::steps;
-use crate::cube::{Cube, weighted_quantile};
+use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::outlier_test::{FEWEST, Odd, all_above, clearly_slower};
 use crate::sum::Sum;
@@ -27,30 +26,17 @@ pub(super) struct Term {
 /// Mean log slowdown of a unit for each process.
 type ByProcess<K> = BTreeMap<(K, ProcessId), Mean>;
 
-/// Returns all terms of a class of calls.
-pub(super) fn terms(cube: &Residuals<'_, '_>, class: Class) -> Vec<Term> {
+/// Returns all terms of a class of calls. `least_ns`: least time of a file whose regions are compared.
+pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Term> {
+    let class = of.class;
     let mut by_window: ByProcess<u16> = BTreeMap::new();
-    let mut by_target: ByProcess<u32> = BTreeMap::new();
-    let same = same_targets(cube, class);
-    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
+    let mut by_list: ByProcess<&[u32]> = BTreeMap::new();
+    for cell in cube.cells().filter(|cell| of.has(cell)) {
         let weight = cell.sums.calls as f64;
         by_window.entry((cell.slot, cell.process)).or_default().add(cell.above, weight);
-        let targets: BTreeSet<u32> = cell.targets.iter().filter_map(|target| same.get(target).copied()).collect();
-        for target in targets {
-            by_target.entry((target, cell.process)).or_default().add(cell.above, weight);
-        }
+        by_list.entry((cell.cell().targets.as_slice(), cell.process)).or_default().add(cell.above, weight);
     }
-    let queues = Queues::of(cube, class);
-    let mut targets = crossed(cube, &by_target, Unit::Target);
-    for member in targets.members.iter_mut().chain(targets.of_two.as_mut().map(|(member, _)| member)) {
-        if let Unit::Target(target) = member.unit {
-            member.above = queues.without_waits(target, member.above);
-        }
-    }
-    targets.of_two = targets.of_two.filter(|(member, _)| {
-        matches!(member.unit, Unit::Target(target) if queues.is_asked_as_much(target) && !queues.is_only_busy(target))
-    });
-    let windows = crossed(cube, &by_window, |slot| Unit::Moment(slot, slot));
+    let windows = crossed(cube, &by_window, |slot| Unit::Moment(slot, slot)).into_values().collect();
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
     for ((_, process), mean) in &by_window {
         of_process.entry(*process).or_default().push(*mean);
@@ -59,16 +45,15 @@ pub(super) fn terms(cube: &Residuals<'_, '_>, class: Class) -> Vec<Term> {
     let processes: Vec<Member> = of_process
         .filter_map(|(&process, means)| member(cube, Unit::Process(process), means, |mean| mean.weight()))
         .collect();
-    let nodes = Term { members: nodes(cube, &processes), of_two: None };
-    let windows = Term { of_two: None, ..windows };
-    let ranks = Term { members: processes, of_two: None };
-    let all = [targets, nodes, ranks, windows, folders(cube, class), files(cube, class)];
+    let [nodes, ranks, windows] =
+        [nodes(cube, &processes), processes, windows].map(|members| Term { members, of_two: None });
+    let all = [targets(cube, of, &by_list), nodes, ranks, windows, folders(cube, of), files(cube, of)];
     let enough = |mut term: Term| {
         let fewest = |unit| if matches!(unit, Unit::Region(_)) { FEWEST_CALLS_OF_REGION } else { FEWEST_CALLS };
         term.members.retain(|member| member.calls >= fewest(member.unit));
         term
     };
-    all.into_iter().chain(regions(cube, class)).map(enough).collect()
+    all.into_iter().chain(regions(cube, class, least_ns)).map(enough).collect()
 }
 
 /// Returns a unit's member by the weighted median of its means.
@@ -80,32 +65,60 @@ fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) ->
     Some(Member { unit, above: weighted_quantile(&mut values, 0.5)?, error, calls })
 }
 
-/// Compares units that are crossed with processes.
-fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> Term {
+/// Describes units that are crossed with processes.
+fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> BTreeMap<K, Member> {
     let mut of: BTreeMap<K, Vec<Mean>> = BTreeMap::new();
     for ((one, _), mean) in by {
         of.entry(*one).or_default().push(*mean);
     }
-    let members: Vec<Member> = of.iter().filter_map(|(&one, means)| member(cube, unit(one), means, |_| 1.0)).collect();
-    let keys: Vec<K> = of.into_keys().collect();
-    let of_two = match (keys.as_slice(), members.as_slice()) {
-        (&[a, b], [first, second]) => slower_of_two(cube, by, (a, b)).map(|(odd, is_first)| {
-            let slow = if is_first { first } else { second };
-            (Member { above: odd.above, ..*slow }, odd)
-        }),
-        _ => None,
-    };
-    Term { members, of_two }
+    of.into_iter().filter_map(|(one, means)| Some((one, member(cube, unit(one), &means, |_| 1.0)?))).collect()
 }
 
-/// Returns the distance of the slower of two units from the other, by processes that use both, else by all that use either; and true if it is `a`.
-fn slower_of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, (a, b): (K, K)) -> Option<(Odd, bool)> {
+/// Compares units that are crossed with processes.
+fn compared<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> Term {
+    let members = crossed(cube, by, unit);
+    let of_two = of_two(cube, by, &members);
+    Term { members: members.into_values().collect(), of_two }
+}
+
+/// Returns storage targets by that list of targets of a call that shows the smallest slowdown: if a target is slow, all calls that reach it are.
+fn targets(cube: &Cube<'_>, of: &OfClass, by_list: &ByProcess<&[u32]>) -> Term {
+    let mut members: BTreeMap<u32, Member> = BTreeMap::new();
+    let mut by_target: ByProcess<u32> = BTreeMap::new();
+    for (list, of_list) in crossed(cube, by_list, |_| Unit::Target(0)) {
+        for target in of.targets_of(list) {
+            let here = Member { unit: Unit::Target(target), ..of_list };
+            let known = members.entry(target).or_insert(Member { calls: 0, ..here });
+            let calls = known.calls.saturating_add(here.calls);
+            // A list of few calls shows little.
+            *known = if here.above + here.error < known.above + known.error { here } else { *known };
+            known.calls = calls;
+        }
+    }
+    for ((list, process), mean) in by_list {
+        let mut reached = of.targets_of(list);
+        if let (Some(target), None) = (reached.next(), reached.next()) {
+            by_target.entry((target, *process)).or_default().add(mean.get(), mean.weight());
+        }
+    }
+    let shows = |target: u32| of.queues.is_asked_as_much(target) && !of.queues.is_only_busy(target);
+    let of_two = of_two(cube, &by_target, &members)
+        .filter(|(member, _)| matches!(member.unit, Unit::Target(target) if shows(target)));
+    let without_waits =
+        |(target, member): (u32, Member)| Member { above: of.queues.without_waits(target, member.above), ..member };
+    Term { members: members.into_iter().map(without_waits).collect(), of_two }
+}
+
+/// Returns the slower of two units, and its distance from the other, by processes that use both, else by all that use either.
+fn of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, members: &BTreeMap<K, Member>) -> Option<(Member, Odd)> {
+    let [(&a, first), (&b, second)] = <[_; 2]>::try_from(members.iter().collect::<Vec<_>>()).ok()?;
+    let of = |(odd, is_first): (Odd, bool)| (if is_first { *first } else { *second }, odd);
     let mine = || by.iter().filter(|((one, _), _)| *one == a);
     let other = |process: &ProcessId| by.get(&(b, *process)).map(|mean| mean.get());
     let differences: Vec<f64> = mine().filter_map(|((_, process), mean)| Some(mean.get() - other(process)?)).collect();
     if differences.len() >= FEWEST {
         let turned: Vec<f64> = differences.iter().map(|difference| -difference).collect();
-        return all_above(&differences).map(|odd| (odd, true)).or_else(|| Some((all_above(&turned)?, false)));
+        return all_above(&differences).map(|odd| (odd, true)).or_else(|| Some((all_above(&turned)?, false))).map(of);
     }
     let only = |one: K, other: K| -> Vec<f64> {
         let of = by.iter().filter(|((of, process), _)| *of == one && !by.contains_key(&(other, *process)));
@@ -115,7 +128,10 @@ fn slower_of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, (a, b): (K, 
         return None;
     }
     let (mine, theirs) = (only(a, b), only(b, a));
-    clearly_slower(&theirs, &mine).map(|odd| (odd, true)).or_else(|| Some((clearly_slower(&mine, &theirs)?, false)))
+    clearly_slower(&theirs, &mine)
+        .map(|odd| (odd, true))
+        .or_else(|| Some((clearly_slower(&mine, &theirs)?, false)))
+        .map(of)
 }
 
 /// True if some node's processes use different items, where each process uses one: differences between items are not those of nodes. `used`:
@@ -128,30 +144,17 @@ fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<It
     })
 }
 
-/// Returns for each storage target the first of those that exactly the same calls reach, which cannot be distinguished.
-fn same_targets(cube: &Cube<'_>, class: Class) -> BTreeMap<u32, u32> {
-    let of_class = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
-    let lists: BTreeSet<&[u32]> = of_class.map(|cell| cell.targets.as_slice()).collect();
-    let mut reached: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (number, list) in lists.into_iter().enumerate() {
-        list.iter().for_each(|target| reached.entry(*target).or_default().push(number));
-    }
-    let mut first: BTreeMap<Vec<usize>, u32> = BTreeMap::new();
-    reached.into_iter().map(|(target, lists)| (target, *first.entry(lists).or_insert(target))).collect()
-}
-
 /// Returns folders or files by process, without those used in one time step only, and if each process uses one, only those of several processes:
 /// `at_the_time`: log slowdown by time window of all items together.
 fn items<K: Ord + Copy>(
     cube: &Residuals<'_, '_>,
-    class: Class,
+    of: &OfClass,
     item: impl Fn(FileId) -> Option<K>,
+    steps: &BTreeSet<K>,
     at_the_time: &BTreeMap<u16, f64>,
 ) -> ByProcess<K> {
-    // The time to list a folder depends on its content.
-    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
     let mut by: ByProcess<K> = BTreeMap::new();
-    for cell in cube.cells().filter(is) {
+    for cell in cube.cells().filter(|cell| is_no_list(cube, of, cell)) {
         if let Some(item) = item(cell.file) {
             let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
             by.entry((item, cell.process)).or_default().add(above, cell.sums.calls as f64);
@@ -165,48 +168,54 @@ fn items<K: Ord + Copy>(
     if of_process.values().all(|items| *items == 1) {
         by.retain(|(item, _), _| users.get(item).is_some_and(|users| *users >= FEWEST));
     }
-    let of_class = cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
-    let steps = steps(of_class.filter_map(|cell| Some((cell.slot, item(cell.file)?, cell.sums.calls))));
     by.retain(|(item, _), _| !steps.contains(item));
     by
 }
 
-fn folders(cube: &Residuals<'_, '_>, class: Class) -> Term {
-    let by = items(cube, class, |file| cube.folders.of(file), &BTreeMap::new());
+/// True for calls of the class that list no folder: the time to list a folder depends on its content.
+fn is_no_list(cube: &Cube<'_>, of: &OfClass, cell: &Cell) -> bool {
+    of.has(cell) && !cube.lists(cell)
+}
+
+fn folders(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
+    let by = items(cube, of, |file| cube.folders.of(file), &of.steps.0, &BTreeMap::new());
     let one_each = by.keys().map(|(_, process)| process).collect::<BTreeSet<_>>().len() == by.len();
-    if one_each && !across_nodes(cube, by.keys().copied()) {
-        return Term { of_two: folders_by_file(cube, class), ..Term::default() };
-    }
-    let mut term = crossed(cube, &by, Unit::Folder);
-    term.of_two = term.of_two.or_else(|| folders_by_file(cube, class));
+    let shown = !one_each || across_nodes(cube, by.keys().copied());
+    let mut term = if shown { compared(cube, &by, Unit::Folder) } else { Term::default() };
+    term.of_two = term.of_two.or_else(|| folders_by_file(cube, of));
     term
 }
 
 /// Returns the slower of two folders between which processes alternate, if each of its files is slower than each of the other's.
-fn folders_by_file(cube: &Residuals<'_, '_>, class: Class) -> Option<(Member, Odd)> {
+fn folders_by_file(cube: &Residuals<'_, '_>, of: &OfClass) -> Option<(Member, Odd)> {
+    let moves = |cell: &LeftOf<'_>| of.has(cell) && cell.sums.bytes > 0;
+    let cells = || cube.cells().filter(moves).filter_map(|cell| Some((cell, cube.folders.of(cell.file)?)));
     let mut by: BTreeMap<u32, BTreeMap<FileId, Mean>> = BTreeMap::new();
-    let mut calls: Vec<(ProcessId, u64, u32)> = Vec::new();
-    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class && cell.sums.bytes > 0) {
-        let Some(folder) = cube.folders.of(cell.file) else { continue };
+    for (cell, folder) in cells() {
         by.entry(folder).or_default().entry(cell.file).or_default().add(cell.above_kind, cell.sums.calls as f64);
-        calls.push((cell.process, cell.sums.first_at, folder));
+        if by.len() > 2 {
+            return None;
+        }
     }
-    calls.sort_unstable();
-    let changes = calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count();
+    let alternate = || {
+        let mut calls: Vec<_> = cells().map(|(cell, folder)| (cell.process, cell.sums.first_at, folder)).collect();
+        calls.sort_unstable();
+        calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count() >= CHANGES
+    };
     let values = |files: &BTreeMap<FileId, Mean>| files.values().map(|mean| mean.get()).collect::<Vec<f64>>();
     let by: Vec<(u32, Vec<f64>)> = by.iter().map(|(folder, files)| (*folder, values(files))).collect();
     let [(a, mine), (b, theirs)] = by.as_slice() else { return None };
     let slower = |slow: &[f64], fast: &[f64], folder: u32| {
-        let odd = clearly_slower(fast, slow).filter(|_| changes >= CHANGES)?;
+        let odd = clearly_slower(fast, slow).filter(|_| alternate())?;
         Some((Member { unit: Unit::Folder(folder), above: odd.above, error: 0.0, calls: slow.len() as u64 }, odd))
     };
     slower(mine, theirs, *a).or_else(|| slower(theirs, mine, *b))
 }
 
-fn files(cube: &Residuals<'_, '_>, class: Class) -> Term {
-    let is = |cell: &LeftOf<'_>| cell.leaf && cell.class == class && !cube.lists(cell);
-    let by = items(cube, class, Some, &slow_windows(cube.cells().filter(is)));
-    let mut term = crossed(cube, &by, Unit::File);
+fn files(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
+    let is = |cell: &LeftOf<'_>| is_no_list(cube, of, cell);
+    let by = items(cube, of, Some, &of.steps.1, &slow_windows(cube.cells().filter(is)));
+    let mut term = compared(cube, &by, Unit::File);
     // At different times, two files may differ because of the time.
     let mut windows: BTreeMap<(ProcessId, u16), BTreeSet<FileId>> = BTreeMap::new();
     for cell in cube.cells().filter(|cell| term.of_two.is_some() && is(cell)) {
@@ -232,10 +241,15 @@ fn slow_windows<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f6
     slots.iter().filter_map(|(slot, files)| Some((*slot, above(files)?))).collect()
 }
 
-/// Returns the parts of each file, by log slowdowns of each process's calls there against its calls on the others.
-fn regions(cube: &Residuals<'_, '_>, class: Class) -> Vec<Term> {
+/// Returns the parts of each file with at least `least_ns`, by log slowdowns of each process's calls there against its calls on the others.
+fn regions(cube: &Residuals<'_, '_>, class: Class, least_ns: f64) -> Vec<Term> {
+    let mut left: FxHashMap<FileId, f64> = FxHashMap::default();
+    for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
+        *left.entry(cell.file).or_default() += cell.left_ns;
+    }
     let mut out: BTreeMap<FileId, Term> = BTreeMap::new();
-    for ((file, part), seen) in cube.regions.seen(cube.run, class) {
+    let enough = |((file, _), _): &((FileId, u8), Vec<Seen>)| left.get(file).is_some_and(|ns| *ns > least_ns);
+    for ((file, part), seen) in cube.regions.seen(cube.run, class).into_iter().filter(enough) {
         let means: Vec<Mean> = seen.iter().map(|seen: &Seen| Mean::of(seen.above, seen.calls as f64)).collect();
         let unit = Unit::Region(Region { file, from: part, until: part });
         out.entry(file).or_default().members.extend(member(cube, unit, &means, |_| 1.0));

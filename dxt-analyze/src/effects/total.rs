@@ -2,7 +2,7 @@
 //! cache.
 
 use super::candidate::Candidate;
-use super::queue::Queues;
+use super::of_class::OfClass;
 use super::residuals::Residuals;
 use super::unit::{Slowdowns, Unit};
 use crate::cube::reading::usual::{FAR, Kind};
@@ -59,7 +59,8 @@ type Value = (Unit, Takes, f64);
 
 /// Returns ranks, nodes and storage targets that are slow by the total time of their calls of a class, reads or writes. `p`: largest probability by
 /// chance.
-pub(super) fn by_total_time(cube: &Residuals<'_, '_>, class: Class, p: f64) -> Vec<Candidate> {
+pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64) -> Vec<Candidate> {
+    let (class, queues) = (of_class.class, &of_class.queues);
     let takes = of_cells(cube, class);
     let mut of_process: BTreeMap<ProcessId, Takes> = BTreeMap::new();
     let mut of_target: BTreeMap<u32, Takes> = BTreeMap::new();
@@ -68,14 +69,13 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, class: Class, p: f64) -> V
         if cube.run.reduced_ranks() == 0 {
             of_process.entry(cell.process).or_default().add(takes);
         }
-        cell.targets.iter().for_each(|target| of_target.entry(*target).or_default().add(takes));
+        of_class.targets_of(&cell.targets).for_each(|target| of_target.entry(target).or_default().add(takes));
     }
     let value = |(unit, takes): (Unit, Takes)| (unit, takes, takes.above());
     let processes: Vec<Value> = of_process.iter().map(|(one, takes)| value((Unit::Process(*one), *takes))).collect();
-    let queues = Queues::of(cube, class);
-    // A target with about the same load as others is slow by itself; one with far more load is slow by its load.
-    let by_itself = |at: u32| queues.is_asked_as_much(at) && queues.begins_as_much(at) && !queues.is_only_busy(at);
-    let counts = |target: &u32| queues.is_overloaded(*target) || by_itself(*target);
+    let is_overloaded = |of: &&Value| matches!(of.0, Unit::Target(target) if queues.is_overloaded(target));
+    let counts =
+        |of: &&Value| is_overloaded(of) || !matches!(of.0, Unit::Target(target) if !queues.is_slow_by_itself(target));
     let targets: Vec<Value> =
         of_target.into_iter().map(|(target, takes)| value((Unit::Target(target), takes))).collect();
     let least = cube.run.thresholds.min_slowdown;
@@ -91,9 +91,12 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, class: Class, p: f64) -> V
         for set in slow_sets(&values, &vec![0.0; values.len()], p) {
             let of: Vec<&Value> = set.slow.iter().filter_map(|at| sort.get(*at)).collect();
             let few = of.len() as f64 <= (values.len() as f64 * MOST_BY_TIME).max(1.0);
-            let as_large = of.iter().all(|of| of.1.is_as_large());
-            let is = of.iter().all(|of| !matches!(of.0, Unit::Target(target) if !counts(&target)));
-            if few && as_large && is && set.odd.above >= least.ln() && set.odd.p * values.len() as f64 <= p {
+            let is = of.iter().all(|of| of.1.is_as_large() && counts(of));
+            if !few || !is || set.odd.above < least.ln() || set.odd.p > p {
+                continue;
+            }
+            let (overloaded, slow): (Vec<&Value>, Vec<&Value>) = of.into_iter().partition(is_overloaded);
+            for of in [overloaded, slow].into_iter().filter(|of| !of.is_empty()) {
                 let calls = of.iter().map(|of| of.1.calls).sum::<f64>() as u64;
                 let units: Vec<(Unit, f64)> = of.iter().map(|of| (of.0, of.2 - set.others)).collect();
                 let savings = savings(cube, class, &takes, &units);

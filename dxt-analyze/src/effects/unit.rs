@@ -58,26 +58,32 @@ impl Unit {
 
 /// Log slowdowns of units, by class of calls.
 #[derive(Clone, Debug, Default)]
-pub struct Slowdowns(BTreeMap<(Class, Unit), f64>);
+pub struct Slowdowns {
+    by: BTreeMap<(Class, Unit), f64>,
+    /// Ranges of time windows, and file regions.
+    ranges: Vec<(Class, Unit, f64)>,
+}
 
 impl Slowdowns {
     pub(super) fn add(&mut self, class: Class, unit: Unit, above: f64) {
-        self.0.insert((class, unit), above);
+        if matches!(unit, Unit::Moment(..) | Unit::Region(_)) {
+            self.ranges.push((class, unit, above));
+        } else {
+            self.by.insert((class, unit), above);
+        }
     }
 
     /// Returns the log slowdown of a cell's calls by the slowest unit that has them, and the part of the cell's time that is the unit's.
     #[must_use]
     pub fn of(&self, cube: &Cube<'_>, cell: &Cell) -> Option<(f64, f64)> {
-        let get = |unit: Unit| self.0.get(&(cell.class, unit)).map(|above| (*above, 1.0));
+        let get = |unit: Unit| self.by.get(&(cell.class, unit)).map(|above| (*above, 1.0));
         let node = || cube.run.process(cell.process).and_then(|process| get(Unit::Node(process.node)));
         let folder = || cube.folders.of(cell.file).and_then(|folder| get(Unit::Folder(folder)));
         let targets = || cell.targets.iter().filter_map(|target| get(Unit::Target(*target)));
-        let others = self.0.iter().filter(|((class, unit), _)| {
-            *class == cell.class && matches!(unit, Unit::Moment(..) | Unit::Region(_)) && unit.has(cube, cell)
-        });
-        let others = others.map(|((_, unit), above)| (*above, unit.share(cube, cell)));
+        let ranges = self.ranges.iter().filter(|(class, unit, _)| *class == cell.class && unit.has(cube, cell));
+        let ranges = ranges.map(|(_, unit, above)| (*above, unit.share(cube, cell)));
         let own = [get(Unit::Process(cell.process)), get(Unit::File(cell.file)), node(), folder()];
-        own.into_iter().flatten().chain(targets()).chain(others).max_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1)))
+        own.into_iter().flatten().chain(targets()).chain(ranges).max_by(|a, b| (a.0 * a.1).total_cmp(&(b.0 * b.1)))
     }
 }
 

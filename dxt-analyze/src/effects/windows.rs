@@ -1,7 +1,7 @@
 //! The term of time windows: ranges of windows in which calls are slow, by the largest distance of a range from all other windows.
 
 use super::unit::{Member, Unit};
-use crate::cube::Cube;
+use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
 use crate::shared::outlier_test::{Odd, PrefixSums, against, slow_sets};
 use crate::thresholds::effects::{
@@ -42,9 +42,9 @@ pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: 
             ranges.extend(ranges_of.into_iter().map(|range| (range.clone(), odd(&range))));
         }
     }
-    let pieces = (values.len() * values.len()) as f64;
     let rises = || growing(&values).map(|range| (range.clone(), from_the_begin(&values, range)));
-    let found = slowest_range(&values, &calls).filter(|(_, odd)| odd.p <= p / pieces).or_else(rises);
+    let slowest = slowest_range(&values, &calls).map(|(range, odd)| (range, odd.among(values.len() * values.len())));
+    let found = slowest.filter(|(_, odd)| odd.p <= p).or_else(rises);
     ranges.extend(found.filter(|(_, odd)| odd.p <= p));
     let slow = |(range, odd): (Range<usize>, Odd)| {
         let unit = Unit::Moment(slot(members, range.start), slot(members, range.end - 1));
@@ -94,6 +94,9 @@ fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let is_part = |count: usize, calls: u64| count >= 4 && share(count, calls) >= QUARTER;
     let (is_long, least) =
         (is_part(slow.len(), theirs), if slow.len() < fast.len() { UNLIKE * UNLIKE } else { f64::MAX });
+    let quantile = |values: &[f64], part: f64| {
+        weighted_quantile(&mut values.iter().map(|value| (*value, 1.0)).collect::<Vec<_>>(), part)
+    };
     let clear = |part: f64| quantile(slow, part) > quantile(&fast, 1.0 - part);
     let is = if is_long { clear(OVERLAPPING) } else { clear(0.0) && odd.above >= least.ln() };
     (odd.above >= UNLIKE.ln() && is_part(fast.len(), all - theirs) && is).then_some((range, odd))
@@ -124,13 +127,6 @@ fn in_order(values: &[f64]) -> f64 {
     let sign = |difference: f64| f64::from(i8::from(difference > 0.0) - i8::from(difference < 0.0));
     let count = values.len() * values.len().saturating_sub(1) / 2;
     pairs().map(sign).sum::<f64>() / count.max(1) as f64
-}
-
-fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = (share * sorted.len().saturating_sub(1) as f64).round() as usize;
-    sorted.get(at).copied().unwrap_or_default()
 }
 
 /// True if a range has at least two windows and is no begin or end of a burst.

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 pub enum ExportFormat {
     /// Darshan log for PyDarshan, Drishti, DXT Explorer and Darshan's own tools
     Darshan,
-    /// Text that darshan-dxt-parser 3.5 prints of a Darshan log; with `--layout 3.6`, that of later releases, with threads
+    /// Text that darshan-dxt-parser prints of a Darshan log: in the form of release 3.5, or with `--layout 3.6` of later releases, with
+    /// thread ids
     DxtParser,
     /// Directory of fio jobs and iologs that repeat the reads and writes, on files of their own
     Fio,

@@ -36,7 +36,7 @@ pub(crate) fn unix(run: &Run, since_start: u64) -> i64 {
     run.start_unix_ns.saturating_add(signed(since_start))
 }
 
-/// Returns the path of the HDF5 data set that a stream's calls access; `None` if they access no data set.
+/// Returns the path of the HDF5 data set that the calls of a stream (one operation on one file) access; `None` if they access no data set.
 pub(crate) fn data_set<'a>(run: &'a Run, stream: &Stream) -> Option<&'a str> {
     run.data_sets.get(stream.data_set? as usize).map(|set| set.path.as_str())
 }
@@ -127,9 +127,9 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    /// Returns the number of the stripe in which the access begins, and sets `osts` to the storage targets that the access touches. `None`
-    /// for other calls than successful reads and writes of the layer that reaches storage (so that no byte counts twice), or without a
-    /// layout.
+    /// Returns the number of the stripe in which the access begins, and sets `osts` to the storage targets that the access touches. Only
+    /// successful reads and writes of the layer that reaches storage are located, so that no byte counts twice. `None` for other calls, and
+    /// if the file's layout or the stripe is unknown.
     pub(crate) fn locate(&mut self, layouts: &[Option<FileLayout>], stream: &Stream, row: &Row) -> Option<i64> {
         self.osts.clear();
         let layout = &layouts.get(stream.file.index())?.as_ref()?.layout;

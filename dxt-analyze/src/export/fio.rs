@@ -1,7 +1,8 @@
 //! Output of `export --to fio`: selects the calls that fio replays, per thread. `topics/signatures/uses/fio.rs` documents the formats.
 //!
 //! fio replays the calls that reach the kernel: POSIX calls, including those inside MPI-IO and HDF5, and calls of C streams; for files that
-//! have only MPI-IO calls, the MPI-IO calls. Calls are in the order of the trace, as in its signatures.
+//! have only MPI-IO calls, the MPI-IO calls. Calls have the order of the trace, as in signatures (loops that describe the accesses of a
+//! process).
 
 use super::Job;
 use super::calls::times;
@@ -91,7 +92,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Writes the iolog of one thread, unless the iolog would be empty.
+    /// Writes the iolog (fio's list of calls to replay) of one thread, unless it would be empty.
     fn thread(
         &mut self,
         number: ProcessId,
@@ -131,8 +132,8 @@ fn name(run: &Run, number: ProcessId, process: &Process, index: usize, blocks: &
     }
 }
 
-/// Returns the fio operation and file path that replay a stream's calls; `None` unless the calls are successful reads or writes that reach
-/// the kernel.
+/// Returns the fio operation and file path that replay the calls of a stream (one operation on one file); `None` unless the calls are
+/// successful reads or writes that reach the kernel.
 fn played<'a>(run: &'a Run, stream: &Stream) -> Option<(Op, &'a str)> {
     let op = run.op(stream);
     let reaches = stream.storage || matches!(op.layer, Some(Layer::Posix | Layer::Stdio));

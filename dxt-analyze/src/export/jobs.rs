@@ -33,7 +33,7 @@ pub(crate) struct Jobs<'a> {
     /// Directory of the files that a replay reads and writes; `None` for [`FILES`].
     directory: Option<&'a Path>,
     force: bool,
-    /// Temporary directory in which the files are made. Dropped before `made`, whose directory must then be empty.
+    /// Temporary directory in which the files are made. Dropped before `made`, which removes the output directory only if that is empty.
     partial: TempDir,
     made: Made<'a>,
     files: Files,

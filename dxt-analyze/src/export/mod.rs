@@ -26,11 +26,11 @@ use darshan_log::write::DxtVersion;
 use std::io::Write;
 use std::path::Path;
 
-/// Inputs common to all output formats.
+/// Run to export and the options, for all output formats.
 pub(crate) struct Job<'a> {
     run: &'a Run,
     args: &'a Args,
-    /// File of stripe layouts given by the user (`--layout`).
+    /// Path of a file of stripe layouts that the user gave with `--layout`, if any.
     stripes: Option<&'a Path>,
     /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Vec<Option<FileLayout>>,

@@ -1,4 +1,5 @@
-//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic defines its codes with [`codes!`] in `codes.rs`.
+//! Codes of findings. A code never changes its meaning; new meanings get new codes. Each topic (folder of analyses) defines its codes with
+//! [`codes!`] in `codes.rs`.
 
 use serde::{Deserialize, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -6,15 +7,15 @@ use std::cmp::Ordering;
 /// Explanation of a finding's code, as printed by `explain`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Code, such as `DXT-O001`.
+    /// Code of the finding, such as `DXT-O001`.
     pub code: &'static str,
     /// Meaning of the finding for the program.
     pub meaning: &'static str,
     /// Computation of the finding, with thresholds by name.
     pub computed: &'static str,
-    /// Advice on how to remove the cause.
+    /// Advice on how to remove the finding's cause.
     pub remedy: &'static str,
-    /// Source of the rule: paper, tool or reasoning.
+    /// Source of the rule by which the finding is made: paper, tool or reasoning.
     pub source: &'static str,
 }
 
@@ -79,7 +80,8 @@ impl Serialize for Code {
     }
 }
 
-/// Defines the codes of a topic: `NAME = code, meaning, computation, remedy, source;` defines `Code::NAME`; `CODES` lists all.
+/// Defines the codes of the findings of a topic (folder of analyses): `NAME = code, meaning, computation, remedy, source;` defines
+/// `Code::NAME`; `CODES` lists all.
 macro_rules! codes {
     ($($name:ident = $code:literal, $meaning:literal, $computed:literal, $remedy:literal, $source:literal;)+) => {
         impl $crate::findings::Code {
@@ -93,7 +95,7 @@ macro_rules! codes {
             });)+
         }
 
-        /// All codes of the topic, in the order of their definition.
+        /// Codes of all findings of the topic (folder of analyses), in the order of their definition.
         pub const CODES: &[$crate::findings::Code] = &[$($crate::findings::Code::$name,)+];
     };
 }

@@ -22,7 +22,7 @@ pub struct About {
     /// MPI rank that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<i32>,
-    /// MPI ranks, if the subject consists of several.
+    /// MPI ranks that the sentence is about, if these are several; else empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<i32>,
     /// Number of processes that the sentence is about.
@@ -31,7 +31,7 @@ pub struct About {
     /// Host name of the node that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// OST index of the storage target that the sentence is about.
+    /// Index of the storage target (OST) that the sentence is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ost: Option<u32>,
     /// Path of the file that the sentence is about.
@@ -55,7 +55,7 @@ pub struct About {
     /// Kind of calls, as named by the finding's code: `write`, `MPI-IO writes`, `collective calls`; for a check without a kind, the check's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Reason of the finding; `None` for codes with only one.
+    /// Reason of the finding; `None` for codes with only one reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
 }
@@ -64,14 +64,14 @@ pub struct About {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// Shared file pointer, which MPI-IO protects with a lock.
+    /// Ranks use the shared file pointer, which MPI-IO protects with a lock.
     SharedFilePointer,
-    /// Locks of MPI-IO around each read and write: atomic mode, or NFS.
+    /// MPI-IO locks the file around each read and write, because of atomic mode or NFS.
     AtomicMode,
 }
 
 impl About {
-    /// Returns the memory that names and lists take, in bytes.
+    /// Returns the memory that the names and lists of the subject take, in bytes.
     pub(crate) fn held(&self) -> usize {
         let names = [&self.node, &self.file, &self.operation].into_iter().flatten().map(String::len).sum::<usize>();
         names + size_of_val(self.ranks.as_slice())
@@ -108,7 +108,7 @@ impl Evidence {
         self.words = change(&self.words);
     }
 
-    /// Returns the sentence as text.
+    /// Returns the sentence of the evidence as text.
     #[must_use]
     pub fn words(&self) -> &str {
         &self.words

@@ -82,7 +82,7 @@ pub struct Finding {
     pub about: About,
     /// Severity: info, warn or high.
     pub severity: Severity,
-    /// Sentence that gives subject, place and amount.
+    /// Sentence that gives the finding's subject, place and amount.
     pub title: Title,
     /// Evidence for the conclusion: ranks, files, offsets, times, sample size.
     pub evidence: Vec<Evidence>,
@@ -91,7 +91,7 @@ pub struct Finding {
     /// Run time that the job would save without the cause; `None` if not computed, or if the finding was deserialized.
     #[serde(flatten, skip_deserializing)]
     pub saving: Option<Saving>,
-    /// Advice to the user.
+    /// Advice to the user on the finding's cause.
     pub hint: String,
 }
 
@@ -116,12 +116,12 @@ impl Finding {
         }
     }
 
-    /// Replaces the facts of the finding.
+    /// Replaces the facts of the finding (rank, file, calls, time) by `about`.
     pub(crate) fn with(self, about: About) -> Self {
         Self { about, ..self }
     }
 
-    /// Returns the facts, without rank, node and storage target for codes that name these only as examples.
+    /// Returns the facts of the finding. Rank, node and storage target are omitted if findings of this code name them only as examples.
     pub(crate) fn accused(&self) -> About {
         let about = self.about.clone();
         if ABOUT_A_UNIT.contains(&self.code) {

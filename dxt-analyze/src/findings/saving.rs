@@ -4,19 +4,34 @@ use super::Severity;
 use crate::thresholds::Thresholds;
 use serde::Serialize;
 
-/// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases with shorter calls.
+/// Run time that the job would save without the finding's cause (counterfactual), from a replay of the job's phases (parts of the run up to
+/// a synchronization point or a time without I/O) with shorter calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Saving {
     /// Run time that the job would save, ns.
     pub saves_ns: u64,
-    /// Lower bound of the run time saved, ns, if it is known only as a range.
+    /// Lower bound of the run time saved, ns; `None` if the saving is a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_low_ns: Option<u64>,
-    /// Upper bound of the run time saved, ns, if it is known only as a range.
+    /// Upper bound of the run time saved, ns; `None` if the saving is a single value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saves_high_ns: Option<u64>,
     /// Time in calls that the finding explains, and its share of the time in all calls.
     pub explains: Explains,
+}
+
+impl Saving {
+    /// Returns the saving with all run times at most `most_ns`.
+    #[must_use]
+    pub fn at_most(self, most_ns: u64) -> Self {
+        let bounded = |ns: Option<u64>| ns.map(|ns| ns.min(most_ns));
+        Self {
+            saves_ns: self.saves_ns.min(most_ns),
+            saves_low_ns: bounded(self.saves_low_ns),
+            saves_high_ns: bounded(self.saves_high_ns),
+            ..self
+        }
+    }
 }
 
 /// Time in the calls that a finding explains, and its share of the time in all calls.

@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Title(String);
 
 impl Title {
-    /// Returns the memory that the text takes, in bytes.
+    /// Returns the memory that the title's text takes, in bytes.
     pub(crate) fn held(&self) -> usize {
         self.0.len()
     }

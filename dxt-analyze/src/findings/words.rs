@@ -9,7 +9,7 @@ pub(crate) struct Words {
     pub(crate) title: Title,
     /// Sentences that support the title, each with its machine-readable subject.
     pub(crate) evidence: Vec<Evidence>,
-    /// Advice to the user; empty if there is none.
+    /// Advice to the user on the finding's cause; empty if there is none.
     pub(crate) hint: String,
 }
 

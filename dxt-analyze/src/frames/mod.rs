@@ -33,11 +33,11 @@ pub struct Opened {
 /// Tables that are small enough to be returned whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// One row per file that the job used.
+    /// Table of files: one row per file that the job used.
     Files,
-    /// One row per process of the job.
+    /// Table of ranks: one row per process of the job.
     Ranks,
-    /// One row per finding, most severe first.
+    /// Table of findings: one row per finding, most severe first.
     Findings,
 }
 
@@ -68,7 +68,7 @@ impl Opened {
         Ok(Self { run: Arc::new(run), ..self.clone() })
     }
 
-    /// Returns true if the trace seems complete before any segment is read, and sentences on missing data for the user.
+    /// Returns true if nothing seems to be missing from the trace (no segment is read yet), and sentences on missing data for the user.
     #[must_use]
     pub fn remarks(&self) -> (bool, Vec<String>) {
         let missing = Completeness::of(&self.run, &Lost::default());

@@ -23,26 +23,26 @@ const MAKERS: usize = 8;
 /// Handling of segment blocks that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The first damaged block ends the stream with an error.
+    /// The first damaged block of segments ends the stream with an error.
     Fails,
-    /// Damaged blocks are skipped and counted.
+    /// Damaged blocks of segments are skipped, and their segments counted as lost.
     IsLeftOut,
 }
 
 /// Next item of a stream of segments.
 #[derive(Debug)]
 pub enum Next {
-    /// Batch of rows; at least one row.
+    /// Batch of segments as rows; at least one row.
     Batch(RecordBatch),
     /// No batch was ready within the timeout.
     NotYet,
-    /// End of the stream.
+    /// End of the stream: all segments were delivered.
     End,
 }
 
 type Sent = Result<Option<RecordBatch>>;
 
-/// Stream of segments, as record batches.
+/// Stream of segments (recorded calls), as Arrow record batches.
 #[derive(Debug)]
 pub struct Segments {
     schema: SchemaRef,

@@ -9,7 +9,7 @@ use std::path::Path;
 pub(crate) struct Budget {
     what: &'static str,
     limit: u64,
-    /// Remaining bytes; `None` after a refusal.
+    /// Remaining bytes of the budget; `None` after a refused request.
     left: Option<u64>,
     refused: bool,
 }

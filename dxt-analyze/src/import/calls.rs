@@ -5,7 +5,8 @@
 pub(crate) struct Calls(pub(crate) Vec<(u64, u64)>);
 
 impl Calls {
-    /// Prepares for [`Self::hold`]; call this after all MPI-IO calls are added.
+    /// Sorts the calls and raises each end to the latest end so far, as [`Self::hold`] requires. Call this after all MPI-IO calls are
+    /// added.
     pub(crate) fn settle(&mut self) {
         self.0.sort_unstable();
         let mut latest = 0;

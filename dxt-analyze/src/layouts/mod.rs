@@ -16,11 +16,11 @@ use trace_format::layout::Layout;
 /// Files to which a layout rule applies.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Every file of the job.
+    /// The layout rule applies to every file of the job.
     Every,
-    /// The file with this path.
+    /// The layout rule applies to the file with this path.
     Path(String),
-    /// Files whose name matches a pattern.
+    /// The layout rule applies to files whose name matches a pattern.
     Glob(Pattern),
 }
 
@@ -37,7 +37,7 @@ impl Target {
 /// Layout rule: a stripe layout, and the files to which it applies.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Files to which the rule applies.
+    /// Files to which the layout rule applies.
     pub target: Target,
     /// Stripe layout of the files in `target`.
     pub layout: Layout,
@@ -71,7 +71,8 @@ impl Rules {
     }
 }
 
-/// Returns the stripe layout of `file` that analyses use: the user's, else the one in the trace, else a guess from the preferred I/O size.
+/// Returns the stripe layout of `file` that analyses use: the user's, else the one in the trace, else a guess from the preferred I/O size;
+/// `None` if there is none of these.
 #[must_use]
 pub fn effective(file: &File, rules: Option<&Rules>) -> Option<FileLayout> {
     if let Some(layout) = rules.and_then(|rules| rules.find(&file.name)) {

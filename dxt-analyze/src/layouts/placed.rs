@@ -76,7 +76,8 @@ impl<'l> Plain<'l> {
         Some(Stripe { start: start.max(self.from), end: start.saturating_add(size).min(self.until), size, target })
     }
 
-    /// Calls `each` with storage target and size of each part of `length` bytes at `offset`, like [`spread`]; they touch stripes `first` to `last`.
+    /// Calls `each` with storage target and size of each part of `length` bytes at `offset`, as [`spread`] does; the bytes touch stripes
+    /// `first` to `last`.
     #[inline]
     fn spread(&self, (first, last): (u64, u64), offset: u64, length: u64, mut each: impl FnMut(Option<u32>, u64)) {
         if first == last {
@@ -124,7 +125,8 @@ impl<'l> Placed<'l> {
         self.layout.locate(offset).map(|place| (place.stripe, place.target))
     }
 
-    /// Returns the stripe that contains all of `length` bytes at `offset`; `None` if there is none, or the layout is not of the common form.
+    /// Returns the stripe that contains all of `length` bytes at `offset`; `None` if no single stripe does, or the layout is not of the
+    /// common form (one component, power-of-two stripe size).
     #[inline]
     #[must_use]
     pub fn stripe(&self, offset: u64, length: u64) -> Option<Stripe> {
@@ -133,7 +135,8 @@ impl<'l> Placed<'l> {
         if first == last { plain.stripe(first) } else { None }
     }
 
-    /// Returns the first and the last stripe that `length` bytes at `offset` touch; `None` if the layout is not of the common form.
+    /// Returns the first and the last stripe that `length` bytes at `offset` touch; `None` if the layout is not of the common form (one
+    /// component, power-of-two stripe size).
     #[inline]
     #[must_use]
     pub fn ends(&self, offset: u64, length: u64) -> Option<(Stripe, Stripe)> {
@@ -142,7 +145,8 @@ impl<'l> Placed<'l> {
         Some((plain.stripe(first)?, plain.stripe(last)?))
     }
 
-    /// Returns the storage target of all `length` bytes at `offset`; `None` for several stripes, or if the layout is not of the common form.
+    /// Returns the storage target of all `length` bytes at `offset`; `None` if the bytes touch several stripes, or the layout is not of the
+    /// common form (one component, power-of-two stripe size).
     #[inline]
     #[must_use]
     pub fn target(&self, offset: u64, length: u64) -> Option<u32> {

@@ -79,7 +79,7 @@ impl Parts {
 }
 
 impl Parts {
-    /// Assigns all of `length` bytes to one storage target.
+    /// Assigns all of `length` bytes to one storage target; returns the single (target, bytes) pair.
     #[inline]
     pub fn on(&mut self, target: Option<u32>, length: u64) -> &[(Option<u32>, u64)] {
         self.0.clear();

@@ -111,7 +111,7 @@ fn component(node: &Yaml<'_>) -> Result<Component> {
     })
 }
 
-/// Returns the component flag that lfs(1) prints as `name`, `None` for other names; `prefer` sets the flags for reads and for writes.
+/// Returns the component flag that lfs(1) prints as `name`; `prefer` sets the flags for reads and for writes. `None` for an unknown name.
 fn flag_of(name: &str) -> Option<u32> {
     Some(match name {
         "init" => flag::INIT,
@@ -126,7 +126,7 @@ fn flag_of(name: &str) -> Option<u32> {
     })
 }
 
-/// Returns the pattern bit that lfs(1) prints as `name`; `None` for other names.
+/// Returns the bit of the striping pattern (such as `raid0`) that lfs(1) prints as `name`; `None` for an unknown name.
 fn pattern_of(name: &str) -> Option<u32> {
     Some(match name {
         "raid0" => pattern::RAID0,

@@ -6,16 +6,16 @@
 
 use crate::shared::stats::median_i128;
 
-/// Clock data of one process for the alignment.
+/// Clock data of one process, for the alignment of the nodes' clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// MPI rank of the process, or -1 without MPI.
     pub rank: i32,
-    /// Index of the process's node.
+    /// Index of the node that the process runs on.
     pub node: u32,
     /// Wall clock at the process's time zero, ns since 1970-01-01 UTC.
     pub epoch_unix_ns: i64,
-    /// Time at which the process left the barrier, ns since the process's epoch; `None` if unknown.
+    /// Time at which the process left the barrier, ns since the process's time zero; `None` if unknown.
     pub sync_ns: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ use trace_format::read::Trace;
 /// File or directory that was skipped, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Path of the file or directory.
+    /// Path of the file or directory that was skipped.
     pub file: String,
     /// Reason for skipping the file, and advice.
     pub why: String,
@@ -40,7 +40,7 @@ impl LeftOut {
 pub struct JobFiles {
     /// Paths of the files, in the order found; at least one.
     pub paths: Vec<PathBuf>,
-    /// True for a Darshan log or a file of LDMS connector rows.
+    /// True if the job's file is a Darshan log or has rows of the LDMS connector.
     pub darshan: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Found {
     pub keys: Vec<Option<String>>,
     /// Files and directories that were skipped.
     pub left_out: Vec<LeftOut>,
-    /// Notes on the inputs for the user.
+    /// Notes for the user on the files and directories that were searched.
     pub remarks: Vec<String>,
 }
 

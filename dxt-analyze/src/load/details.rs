@@ -9,7 +9,7 @@ use trace_format::op::OpClass;
 
 #[derive(Debug, Default)]
 pub(crate) struct Details {
-    /// HDF5 data sets in order of appearance; their file ids are provisional.
+    /// HDF5 data sets in order of appearance; their file ids are provisional until [`Self::finish`].
     data_sets: Vec<DataSet>,
     data_set_of: FxHashMap<(FileId, Vec<u8>), u32>,
     hints: Vec<Hint>,

@@ -19,7 +19,7 @@ use trace_format::meta::{self, JobInfo, Missing, Reduction, stream_flags};
 use trace_format::op::{Layer, OpMode};
 use trace_format::read::{BlockRef, Decoder, Region, RegionRef};
 
-/// Metadata of one region of a trace file (the part that one process wrote), and the input that contains the region.
+/// Metadata of a region (part of a trace file with one process's data), and the index of the input that contains the region.
 struct Read {
     input: usize,
     number: u32,
@@ -122,7 +122,7 @@ fn mounts(inputs: &[Input]) -> Vec<(String, String)> {
     named.collect::<std::collections::BTreeMap<_, _>>().into_iter().collect()
 }
 
-/// Returns the job block of the input with the most MPI ranks; among equals, of the job that started first.
+/// Returns the description and settings of the job, from the input with the most MPI ranks; among equals, from the one that started first.
 fn job_of(inputs: &[Input]) -> (JobInfo, Vec<(String, String)>) {
     let rank = |input: &&Input| {
         let info = &input.trace.job.info;
@@ -137,7 +137,7 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Number of regions that all threads read at a time.
+/// Number of regions (one per process) whose metadata all threads read at a time.
 const REGIONS_AT_A_TIME: usize = 1 << 12;
 
 /// Reads the metadata of all regions in parallel. A region whose process block cannot be read counts as a lost process.
@@ -272,7 +272,7 @@ struct Tables {
     /// Layers that read or wrote each file, as a bit mask, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
-    /// Rule for each input that says which operations have segments by design.
+    /// For each input: rule for which operations are recorded call by call, as segments; all others have only counters.
     by_design: Vec<Kept>,
     /// True for each input that was converted from a Darshan log.
     of_logs: Vec<bool>,
@@ -386,7 +386,8 @@ impl Tables {
         }
     }
 
-    /// Returns the provisional id of the file that `def` defines; adds the file if it is new. The path may come from any input.
+    /// Returns the provisional id of the file that `def` defines; adds the file if it is new. A path that the process did not record is
+    /// taken from any other input.
     fn file(&mut self, def: &meta::FileDef) -> FileId {
         let path = def.path.as_ref().or_else(|| self.names.get(&def.hash));
         let index = *self.file_of.entry(def.hash).or_insert_with(|| {

@@ -27,10 +27,10 @@ use std::sync::Arc;
 use trace_format::limits::TABLE_BYTES;
 use trace_format::read::{Room, Source as _, Trace};
 
-/// Input that is yet to be opened.
+/// Trace or log that is yet to be opened.
 #[derive(Debug)]
 pub enum Source {
-    /// File on disk.
+    /// Path of a trace or log on disk.
     Path(PathBuf),
     /// Trace in memory: name and contents.
     Memory(PathBuf, Vec<u8>),
@@ -91,13 +91,13 @@ fn problems(failures: Vec<Failure>) -> Vec<Problem> {
 /// Path of an input that could not be opened, and the error.
 pub type Failure = (PathBuf, anyhow::Error);
 
-/// Opens all sources, in order. Each source gets its own memory budget for tables.
+/// Opens all sources, in order. Each source gets its own memory budget for the tables of its trace (files, operations, ...).
 #[must_use]
 pub fn open_all(sources: Vec<Source>) -> (Vec<Input>, Vec<Failure>) {
     open_all_in(sources, &Arc::default(), &Arc::default)
 }
 
-/// Returns a function that hands the same memory budget for tables to all files of a job.
+/// Returns a function that hands the same memory budget for tables (files, operations, ...) to all trace files of a job.
 fn one_room() -> impl Fn() -> Arc<Room> + Sync {
     let room = Arc::new(Room::default());
     move || Arc::clone(&room)

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use trace_format::meta::{self, DatatypeRole, ViewDef};
 
-/// Returns the views of files on which every file view was recorded: the views' `MPI_File_set_view` calls are as many as the filetypes counted.
+/// Returns the MPI file views of files on which every file view was recorded: the views' `MPI_File_set_view` calls are as many as the
+/// filetypes counted.
 pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     let mut calls: FxHashMap<u32, (Sum, Sum)> = FxHashMap::default();
     for def in &process.views {
@@ -19,7 +20,7 @@ pub(super) fn whole_views(process: &meta::Process) -> Vec<ViewDef> {
     process.views.iter().filter(whole).cloned().collect()
 }
 
-/// Returns the distinct shapes (blocks and strides) of all strided file views, sorted.
+/// Returns the distinct shapes (blocks and strides) of all strided MPI file views, sorted.
 pub(super) fn shapes(processes: &[Process]) -> Vec<Shape> {
     let strided = |def: &ViewDef| if let View::Strided(shape) = View::of(def) { Some(shape) } else { None };
     let all: BTreeSet<Shape> = processes.iter().flat_map(|process| &process.views).filter_map(strided).collect();

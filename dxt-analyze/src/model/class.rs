@@ -19,7 +19,7 @@ pub enum Class {
     Metadata,
     /// Sync and flush calls.
     Sync,
-    /// File locks and unlocks.
+    /// Calls that acquire or release file locks.
     Lock,
     /// Waits for the completion of asynchronous I/O.
     Wait,
@@ -27,7 +27,7 @@ pub enum Class {
     HandOver,
 }
 
-/// All call classes.
+/// All classes of I/O calls.
 pub const CLASSES: [Class; 8] =
     [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync, Class::Lock, Class::Wait, Class::HandOver];
 

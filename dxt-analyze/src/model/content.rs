@@ -53,7 +53,7 @@ pub enum Content {
     File {
         /// Path of the trace file.
         path: PathBuf,
-        /// Size in bytes when first opened.
+        /// Size of the trace file in bytes when first opened.
         size: u64,
         /// Number that identifies the file in the pool.
         number: usize,

@@ -29,6 +29,13 @@ impl Interval {
     pub fn waiting(&self) -> f64 {
         self.wait_ns as f64 / self.length_ns().max(1) as f64
     }
+
+    /// Returns the part of `ns` of the interval that the thread waited for a processor, ns: an integer, so that sums depend on no order.
+    #[must_use]
+    pub fn waits_of(&self, ns: u64) -> u64 {
+        let waits = u128::from(ns) * u128::from(self.wait_ns) / u128::from(self.length_ns().max(1));
+        u64::try_from(waits).unwrap_or(u64::MAX)
+    }
 }
 
 /// Use of the processors by those threads of a process whose waits for one are known.
@@ -73,10 +80,31 @@ impl CpuWaits {
         at.ok().and_then(|at| self.threads.get(at)).map_or(&[], |(_, intervals)| intervals)
     }
 
+    /// True if any thread waits for a processor.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.threads().flatten().any(|of| of.wait_ns > 0)
+    }
+
     /// Returns the intervals of each thread.
     pub fn threads(&self) -> impl Iterator<Item = &[Interval]> {
         self.threads.iter().map(|(_, intervals)| intervals.as_slice())
     }
+}
+
+/// Returns the position among a thread's `intervals` of the one in which a call ends at `end`: calls are recorded and samples are taken when a
+/// call ends.
+#[must_use]
+pub fn at(intervals: &[Interval], end: u64) -> Option<usize> {
+    let at = intervals.partition_point(|of| of.end < end);
+    intervals.get(at).filter(|of| of.begin < end).map(|_| at)
+}
+
+/// Returns those of a thread's `intervals` that overlap a call from `begin` to `end`, each with the time in both, ns.
+pub fn during(intervals: &[Interval], begin: u64, end: u64) -> impl Iterator<Item = (&Interval, u64)> {
+    let first = intervals.partition_point(|of| of.end <= begin);
+    let all = intervals.iter().skip(first).take_while(move |of| of.begin < end);
+    all.map(move |of| (of, of.end.min(end).saturating_sub(of.begin.max(begin))))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct Selected {
 /// HDF5 data set, with the selections and elements that the job accessed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataSet {
-    /// Index into [`crate::model::Run::files`].
+    /// File that contains the data set, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Path inside the file, `?` if unknown.
     pub path: String,
@@ -28,18 +28,18 @@ pub struct DataSet {
     pub chunk: Vec<u64>,
     /// Smallest chunk cache of a process, in bytes; 0 if unknown.
     pub cache_bytes: u64,
-    /// Selections and elements of read calls.
+    /// Selections and elements of the calls that read the data set.
     pub reads: Selected,
-    /// Selections and elements of write calls.
+    /// Selections and elements of the calls that write the data set.
     pub writes: Selected,
 }
 
 /// MPI-IO hint (MPI_Info) of a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hint {
-    /// Index into [`crate::model::Run::files`].
+    /// File for which the hint is set, as an index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Name of the hint.
+    /// Name of the MPI-IO hint.
     pub key: String,
     /// Source of the value: requested by the program, or in effect in MPI-IO.
     pub origin: HintOrigin,
@@ -50,20 +50,20 @@ pub struct Hint {
 /// Number of calls that used MPI datatypes of one constructor in one role on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DatatypeSum {
-    /// Index into [`crate::model::Run::files`].
+    /// File on which the datatypes were used, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Use of the datatype (etype or filetype of a view, read or write buffer).
     pub role: DatatypeRole,
     /// Constructor of the datatype (MPI combiner, such as `vector`).
     pub combiner: Combiner,
-    /// Number of calls, over all processes.
+    /// Number of calls that used the datatypes, over all processes.
     pub count: u64,
 }
 
 /// Extents of the MPI datatypes used in one role on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExtentSum {
-    /// Index into [`crate::model::Run::files`].
+    /// File on which the datatypes were used, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Use of the datatype (etype or filetype of a view, read or write buffer).
     pub role: DatatypeRole,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Environment variables that set filters (docs/configuration.md).
+/// Environment variables of the tracer that set filters (docs/configuration.md).
 const VARIABLES: [&str; 18] = [
     "DXT_INCLUDE",
     "DXT_EXCLUDE",

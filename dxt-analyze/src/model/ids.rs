@@ -32,12 +32,12 @@ macro_rules! id {
 }
 
 id! {
-    /// Index into [`Run::files`].
+    /// Id of a file: index into [`Run::files`].
     FileId
 }
 
 id! {
-    /// Index into [`Run::processes`].
+    /// Id of a process: index into [`Run::processes`].
     ProcessId
 }
 

@@ -3,7 +3,7 @@
 pub mod class;
 pub mod content;
 pub mod converted;
-mod cpu_waits;
+pub mod cpu_waits;
 pub(crate) mod details;
 mod file;
 pub mod filters;

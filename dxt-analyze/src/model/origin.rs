@@ -100,7 +100,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the rule from the settings of a trace.
+    /// Determines from the settings of a trace which operations are recorded as single calls by design.
     #[must_use]
     pub fn of(settings: &[(String, String)]) -> Self {
         let is_set = |(name, value): (&str, &str)| settings.iter().any(|(known, set)| known == name && set == value);

@@ -151,7 +151,7 @@ pub enum LayoutOrigin {
     Lustre,
     /// Extended attribute `ceph.file.layout`, recorded in the trace.
     Ceph,
-    /// File named by the option `--layout`.
+    /// Layout file that the user named by the option `--layout`.
     Given,
     /// No layout is known: the file's preferred I/O size (`st_blksize`) stands in for the stripe size.
     Guess,
@@ -175,7 +175,7 @@ pub struct File {
     pub name: String,
     /// Preferred I/O size (`st_blksize`) in bytes; 0 if unknown.
     pub block_size: u32,
-    /// Stripe layout; `None` if unknown.
+    /// Stripe layout of the file; `None` if unknown.
     pub layout: Option<FileLayout>,
     /// Reason why the stripe layout stored in the trace could not be used; `None` if it could, or if there is none.
     pub layout_problem: Option<String>,
@@ -195,7 +195,7 @@ pub struct Input {
 /// Part of an input that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Problem {
-    /// Name of the input file.
+    /// Name of the input file with the unreadable part.
     pub file: String,
     /// Byte offset of the problem in the file.
     pub offset: u64,
@@ -281,7 +281,7 @@ pub struct Run {
     pub ops: Vec<Op>,
     /// Processes, sorted by rank, pid and start.
     pub processes: Vec<Process>,
-    /// Files, sorted by name.
+    /// Files that the job used, sorted by name.
     pub files: Vec<File>,
     /// HDF5 data sets, sorted by file and path.
     pub data_sets: Vec<DataSet>,

@@ -11,7 +11,7 @@ use trace_format::op::Layer;
 /// Ranks, files, layers and time that the user selected; an empty or absent criterion selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// First and last rank of each range.
+    /// First and last rank of each selected range of ranks.
     pub ranks: Vec<(i32, i32)>,
     /// Patterns that select files by name.
     pub files: Vec<Pattern>,

@@ -19,9 +19,9 @@ pub struct Shape {
 /// Effect of an MPI-IO file view on the calls that use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
-    /// Each call touches contiguous bytes.
+    /// Each call touches one contiguous range of bytes.
     Plain,
-    /// Each call touches strided blocks.
+    /// Each call touches strided blocks of the given shape.
     Strided(Shape),
     /// View that was not recorded, or recorded inconsistently.
     Unknown,

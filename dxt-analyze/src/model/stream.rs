@@ -24,7 +24,7 @@ pub struct Stream {
     pub manner: Manner,
     /// True if all calls of the stream failed (successful ones have a stream of their own).
     pub failed: bool,
-    /// errno of the failed calls.
+    /// errno of the stream's failed calls; 0 if the calls did not fail.
     pub errno: u16,
     /// True for successful reads or writes of the layer whose calls reach the storage system for this file. Stripe analyses use only these calls.
     pub storage: bool,

@@ -14,9 +14,9 @@ use crate::topics::verdict::result::Weighed;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// Maximum processes that get a separate time bar.
+/// Maximum processes that get a separate bar of their run time by activity.
 const PROCESSES: usize = 20;
-/// Minimum share of a time bar that is drawn, in percent; smaller shares are omitted.
+/// Minimum share of an activity in a bar of run time to be drawn, in percent; smaller shares are omitted.
 const UNSEEN: f64 = 0.05;
 
 pub(super) fn job(verdict: &Verdict) -> Markup {

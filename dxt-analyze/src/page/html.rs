@@ -39,7 +39,7 @@ pub(super) fn visible(markup: &Markup) -> String {
     })
 }
 
-/// Returns a collapsed section: its findings and the parts of its view; the summary line states the contents.
+/// Returns a collapsed section: its findings, tables, figures and texts; the summary line states the contents.
 pub(super) fn section(section: &Section, names: &Names) -> Markup {
     let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: OPEN_TABLES };
     let parts = &section.view.parts;
@@ -55,7 +55,7 @@ pub(super) fn section(section: &Section, names: &Names) -> Markup {
     folded(section.id, section.title, section.about, &found, &body)
 }
 
-/// Returns an open section with all parts of its view.
+/// Returns an open section with all of its tables, figures and texts.
 pub(super) fn open_section(section: &Section, names: &Names) -> Markup {
     let mut tables = Tables { section: section.id, names, number: 0, heading: String::new(), open: usize::MAX };
     let parts = &section.view.parts;
@@ -130,7 +130,7 @@ fn one_finding(finding: &Finding, names: &Names) -> Markup {
 /// Number of tables of a section that start open; further tables are collapsed under their captions.
 const OPEN_TABLES: usize = 2;
 
-/// State while the parts of a section are rendered.
+/// State while the parts of a section are rendered: number of tables so far, latest heading, tables that may still start open.
 struct Tables<'a> {
     section: &'static str,
     names: &'a Names,
@@ -140,7 +140,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// Renders a part of a view; `next` is the part after it.
+    /// Renders a part of a view (table, figure, text, ...); `next` is the part that follows.
     fn part(&mut self, part: &Part, next: Option<&Part>) -> Markup {
         match part {
             Part::Heading(text) => {

@@ -11,7 +11,7 @@ use crate::topics::verdict::typed;
 
 /// Maximum lines of evidence on a finding's card.
 pub(super) const EVIDENCE: usize = 3;
-/// Maximum lines that describe missing data.
+/// Maximum lines on missing data of the trace, on the first screen in the terminal.
 const MISSING: usize = 6;
 
 pub(super) fn view(verdict: &Verdict, names: &Names) -> View {

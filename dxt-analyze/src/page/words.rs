@@ -7,7 +7,7 @@ use crate::topics::verdict::Verdict;
 use crate::topics::verdict::result::{SHOWN, Weighed};
 use std::cmp::Reverse;
 
-/// Minimum share of unexplained time in the time in calls to be mentioned.
+/// Minimum I/O time that no finding explains, as a share of the time in all calls, for a sentence on it.
 const NOTHING: f64 = 0.005;
 
 /// Returns the run time that the job would save without the finding's cause, ns; 0 if unknown.
@@ -24,10 +24,13 @@ pub(super) fn listed(verdict: &Verdict) -> Vec<&Weighed> {
     all
 }
 
-/// Returns the findings shown as cards: the first few with a saving; none if I/O takes too little time to matter.
+/// Returns the findings shown as cards: the first few with a saving; if I/O takes too little time to matter, only the one that the verdict states.
 pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     let mut first = listed(verdict);
-    first.truncate(if verdict.io_matters { SHOWN } else { 0 });
+    if !verdict.io_matters {
+        first.retain(|weighed| verdict.states == Some(weighed.finding.code));
+    }
+    first.truncate(SHOWN);
     first
 }
 
@@ -109,7 +112,7 @@ pub(super) fn together(verdict: &Verdict) -> Option<String> {
     let saving = verdict.together.filter(|_| verdict.io_matters && listed(verdict).len() > 1)?;
     let most = saving.saves_high_ns.unwrap_or(saving.saves_ns);
     Some(format!(
-        "All together: at most {} ({} of the run time).",
+        "All findings together would save at most {} ({} of the run time).",
         units::duration(most),
         percent(most, verdict.run_ns)
     ))

@@ -5,52 +5,52 @@
 pub enum Cell {
     /// Empty cell.
     None,
-    /// Text without special formatting.
+    /// Cell with a text that is shown unchanged.
     Text(String),
     /// Name of an I/O layer, or a label that contains one, spelled as in the file format (`MPIIO`); people see `MPI-IO`.
     Layer(String),
     /// Sentences, in separate forms for people and for CSV; a table may wrap the lines.
     Prose {
-        /// Text that tables show to people.
+        /// Sentences as people see them, in tables and on the page.
         shown: String,
-        /// Text that CSV contains.
+        /// Sentences as CSV contains them.
         plain: String,
     },
     /// Path of a file; a table may shorten its beginning.
     Path(String),
-    /// Number of items, such as calls.
+    /// Cell with a number of items, such as calls.
     Count(u64),
     /// Number that can be negative, such as a rank or an offset.
     Number(i64),
-    /// Size in bytes.
+    /// Cell with a size in bytes.
     Bytes(u64),
     /// Point in time, ns since the job's start. Tables show seconds; CSV uses the unit in the column's name (`_s` or `_ns`).
     Moment(u64),
     /// Duration in ns. Tables choose a unit per value; CSV uses the unit in the column's name (`_s` or `_ns`).
     Duration(u64),
-    /// Rate in bytes per second.
+    /// Cell with a rate in bytes per second.
     Rate(f64),
     /// Number with a text for people that gives its range; CSV has the number alone.
     Ranged {
-        /// Number without its range.
+        /// Number of the cell, without its range.
         value: Box<Self>,
         /// Text for people: the number and its range.
         shown: String,
     },
-    /// Ratio, shown as `2.50 x`.
+    /// Cell with a ratio, shown as `2.50 x`.
     Times(f64),
     /// Share, from 0 to 1; tables show percent. Values that can exceed 1 are [`Self::Times`].
     Share(f64),
 }
 
 impl Cell {
-    /// Creates a text cell.
+    /// Creates a cell with a text that is shown unchanged.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Creates a path cell.
+    /// Creates a cell with the path of a file.
     #[must_use]
     pub fn path(path: impl Into<String>) -> Self {
         Self::Path(path.into())

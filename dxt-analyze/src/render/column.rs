@@ -107,13 +107,13 @@ impl Table {
         }
     }
 
-    /// Returns the headings of all columns.
+    /// Returns the headings of all columns, including those that only CSV contains.
     #[must_use]
     pub fn heads(&self) -> &[Head] {
         &self.heads
     }
 
-    /// Returns the cells, row by row.
+    /// Returns the table's cells, row by row.
     #[must_use]
     pub fn rows(&self) -> &[Vec<Cell>] {
         &self.rows

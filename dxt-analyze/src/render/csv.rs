@@ -1,13 +1,11 @@
 //! CSV (RFC 4180) of one table of a view: a header line, even for an empty table, then one line per row with unformatted numbers.
 
-use super::{Cell, Head, Part, Style, Table, View};
+use super::{Cell, FINDINGS, Head, Part, Style, Table, View};
 use crate::exit::UsageError;
 use crate::findings::Evidence;
 use crate::text::printable::printable;
 use anyhow::Result;
 use std::io::Write;
-
-const FINDINGS: &str = "findings";
 
 /// Writes the table that `style` names as CSV; by default the main table: the first that is not marked as secondary, even if empty.
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
@@ -40,7 +38,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// Returns findings as a table, which follows all other tables; `None` for other parts of a view. `report` has its own table of findings.
+/// Returns the list of findings in `part` as a table, which comes after all other tables; `None` if `part` has no findings. `report` has
+/// its own table of findings.
 fn findings(part: &Part) -> Option<Table> {
     let Part::Findings(findings) = part else { return None };
     let table = Table::of(FINDINGS, "", findings)

@@ -46,7 +46,7 @@ pub struct Layer {
 /// Panel of a figure: a grid with rectangles, and labelled horizontal lines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Title of the panel.
+    /// Title above the panel.
     pub title: &'static str,
     /// Number of columns and rows of the panel's grid.
     pub grid: (u32, u32),
@@ -59,11 +59,11 @@ pub struct Panel {
 /// Time window of a figure; its numbers are shown as text when the mouse hovers over the window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// Left edge of the window, as a share of the figure's width.
+    /// Left edge of the time window, as a share of the figure's width.
     pub from: f64,
-    /// Width of the window, as a share of the figure's width.
+    /// Width of the time window, as a share of the figure's width.
     pub width: f64,
-    /// Text with the numbers of the window.
+    /// Text with the numbers of the time window, shown on hover.
     pub words: String,
 }
 

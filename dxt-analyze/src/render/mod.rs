@@ -20,6 +20,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 
+/// Name of the table of findings in CSV.
+pub(crate) const FINDINGS: &str = "findings";
+
 /// Output formats of every command except `dump`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -67,9 +70,9 @@ pub enum Part {
     Pairs(Vec<(&'static str, String)>),
     /// Lines of text.
     Lines(Vec<String>),
-    /// Table of typed cells.
+    /// Table whose cells know their kind (bytes, duration, path, ...).
     Table(Table),
-    /// Findings, with evidence and advice.
+    /// List of findings, with evidence and advice.
     Findings(Vec<Finding>),
     /// Figure, shown on the page only.
     Figure(Box<Figure>),

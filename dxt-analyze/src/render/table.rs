@@ -15,7 +15,7 @@ const DEFAULT_WIDTH: usize = 132;
 const GAP: usize = 2;
 /// Minimum width of a column with sentences, in characters.
 const MIN_PROSE: usize = 24;
-/// Minimum width of a path, in characters.
+/// Minimum width of a path in a table, in characters; longer paths may lose their beginning.
 const MIN_PATH: usize = 12;
 
 pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<()> {
@@ -157,7 +157,7 @@ fn shorten(path: &str, room: usize) -> String {
     format!("…{kept}")
 }
 
-/// Formats a cell as text for people.
+/// Formats a cell as text for people, with units.
 #[must_use]
 pub fn human(cell: &Cell) -> String {
     match cell {

@@ -26,7 +26,7 @@ impl<R: Serialize> Serialize for Untimed<'_, R> {
     }
 }
 
-/// Removes times in calls from a view.
+/// Removes times in calls from a view (tables and texts of a result), since they are unknown.
 #[must_use]
 pub fn without_times(mut view: View) -> View {
     for part in &mut view.parts {

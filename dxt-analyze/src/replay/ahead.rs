@@ -1,26 +1,27 @@
-//! Finds ranks that reach a synchronization point a whole round of I/O before the last rank does. A rank that waits for messages of others
-//! in each round, as in a halo exchange, cannot be so far ahead. If such a rank is delayed, the run is delayed only by what exceeds the
-//! rank's wait at the synchronization point.
+//! Ranks that reach a synchronization point a whole round (calls, then a pause) before the last rank. A rank that waits for messages of
+//! others in each round, as in a halo exchange, cannot be so far ahead. A delay of a rank that is ahead prolongs the run only by the part
+//! that exceeds its wait at the synchronization point.
 
 use crate::cube::Cube;
 use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least number of rounds (calls, then a pause) that show the length of a round.
+/// Minimum rounds (calls, then a pause) of a process that show how long its rounds are.
 const FEWEST: usize = 3;
-/// A pause between two calls separates rounds if it is at least this part of the longest pause.
+/// Minimum length of a pause that separates two rounds of calls, relative to the longest pause between two calls.
 const PAUSE: f64 = 0.5;
-/// Largest relative difference of two ranks' numbers of rounds (or of calls, if pauses are uneven). A rank with more rounds has work of its
-/// own at the end, for which others may wait.
+/// Maximum relative difference of two ranks' numbers of rounds (or of calls, if pauses are uneven): a rank with more has additional work at
+/// the end, for which others may wait.
 const AS_MANY: f64 = 0.2;
 
-/// Ranks that are a round ahead: phase that the synchronization point ends, and rank.
+/// Ranks that reach a synchronization point a whole round of calls before the last rank: (phase that the point ends, rank's process).
 #[derive(Clone, Debug, Default)]
 pub struct Ahead(BTreeSet<(usize, ProcessId)>);
 
 impl Ahead {
-    /// Examines the synchronization points that are long after the previous one; at others, ranks are less than a round apart.
+    /// Finds the ranks that are a whole round of calls ahead at a synchronization point. Only points long after the previous one are
+    /// examined: between others, there is at most about a round.
     #[must_use]
     pub fn of(cube: &Cube<'_>) -> Self {
         // By time window: latest end of the longest calls that begin there, ns, and number of calls.
@@ -55,24 +56,24 @@ impl Ahead {
         Self(out)
     }
 
-    /// True if a rank is a round ahead of the last rank at the synchronization point that ends phase `end`.
+    /// Returns true if a rank is a whole round of calls ahead at the synchronization point that ends phase `end`.
     #[must_use]
     pub fn is(&self, process: ProcessId, end: usize) -> bool {
         self.0.contains(&(end, process))
     }
 }
 
-/// Rounds of a process: each consists of calls, then a pause.
+/// Rounds of one process: each is some calls, then a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rounds {
     count: usize,
     calls: u64,
-    /// Longest time from the begin of a round to the begin of the next one (of the last round: to the last call), ns.
+    /// Longest time from the first call of a round to that of the next round, or to the process's last call, ns.
     longest_ns: u64,
 }
 
 impl Rounds {
-    /// Divides calls (begin and end in ns, ascending) into rounds; `None` if there are too few rounds.
+    /// Splits a process's calls (start and end in ns, ascending) into rounds at long pauses; `None` for fewer than [`FEWEST`] rounds.
     fn of(calls: &[(u64, u64)]) -> Option<Self> {
         let apart = |two: &[(u64, u64)]| two[1].0.saturating_sub(two[0].1.max(two[0].0));
         let pause = (calls.windows(2).map(apart).max()? as f64 * PAUSE) as u64;
@@ -84,8 +85,8 @@ impl Rounds {
         (count >= FEWEST).then_some(Self { count, calls: calls.len() as u64, longest_ns })
     }
 
-    /// True if this rank, which waits for `ns` at a synchronization point, is at least one round ahead of the rank that arrives last
-    /// (`last`).
+    /// Returns true if a rank that waits for `ns` at a synchronization point is ahead of the rank `last` by at least the longest round of
+    /// `last`, and both make about as many rounds or calls.
     fn is_ahead(&self, last: &Self, ns: f64) -> bool {
         let as_many = |mine: u64, theirs: u64| mine.abs_diff(theirs) as f64 <= mine.max(theirs) as f64 * AS_MANY;
         let similar = as_many(self.count as u64, last.count as u64) || as_many(self.calls, last.calls);

@@ -1,8 +1,9 @@
-//! Computes how much shorter the run is if some calls are shorter. Within a phase, the slowest rank decides, since all ranks wait for it at
-//! the phase's end.
+//! Run time of the job if some calls took less time. In each phase (part of the run up to a synchronization point or a time without I/O),
+//! only the slowest rank's time counts, since all wait for it at the end.
 //!
-//! * [`crate::cube::waits`]: who waits for whom.
-//! * [`pace`]: progress of others during calls; [`ahead`]: ranks a round ahead; [`turns`]: waits of serialized ranks.
+//! * [`crate::cube::waits`]: which ranks wait for which others.
+//! * [`pace`]: progress of other processes during a long call; [`ahead`]: ranks a whole round of calls ahead at a synchronization point;
+//!   [`turns`]: waits of ranks whose calls are serialized.
 
 pub mod ahead;
 pub mod pace;
@@ -14,35 +15,37 @@ use crate::model::ProcessId;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// Time that each process spends in calls in each phase (or time window) of the run.
+/// Time of each process in calls in each phase (part of the run up to a synchronization point or a time without I/O), ns.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// For each phase: time of each process in calls, ns.
     phases: Vec<FxHashMap<ProcessId, f64>>,
-    /// For each time window: number of its phase.
+    /// For each time window: index of its phase in `phases`.
     of_slot: Vec<u32>,
-    /// True if these phases are those of the cube, whose ends are known; false if each time window counts as a phase.
+    /// True if phases end at synchronization points or at times without I/O; false if each time window counts as a phase.
     by_phase: bool,
-    /// Ranks that are a round of I/O ahead of the last rank at synchronization points; computed when needed.
+    /// Ranks a whole round of calls ahead at synchronization points; computed on first use.
     ahead: OnceLock<ahead::Ahead>,
 }
 
-/// A process works alone in a phase if it has at least this part of the time in calls.
+/// Minimum share of one process in all processes' time in calls of a phase, for the process to work alone in the phase.
 const ALONE: f64 = 0.95;
-/// Processes alternate between phases if none has more than this many times its even share of the time in calls.
+/// Maximum time of one process, relative to the mean of all, for processes that work alone in different phases to count as alternating.
 const EVEN: f64 = 1.5;
 
-/// If ranks that are a round ahead have at least this part of the savings, these count only at the next synchronization point.
+/// Minimum share of the savings on ranks that are a whole round of calls ahead, for the savings to count only at the next synchronization
+/// point.
 const AHEAD: f64 = 0.8;
 
-/// Stands for the end of the run, where the number of a phase is expected.
+/// Value that stands for the end of the run, in place of the phase that a synchronization point ends.
 const END: usize = usize::MAX;
 
-/// Savings: index of a cell in the cube, and the time by which its calls get shorter, ns.
+/// Time saved per cell of the cube (similar calls of one process in a time window): (index of the cell, ns).
 pub type Savings = Vec<(u32, f64)>;
 
 impl Work {
-    /// Sums the time in calls by phase or, with `by_slot`, by time window, as if ranks synchronized at the end of each window.
+    /// Sums the time in calls by phase and process. With `by_slot`, each time window counts as a phase, as if ranks synchronized at its
+    /// end.
     #[must_use]
     pub fn of(cube: &Cube<'_>, by_slot: bool) -> Self {
         let slots = 0..cube.slots.len();
@@ -51,7 +54,8 @@ impl Work {
         Self { by_phase: !by_slot, ..work }
     }
 
-    /// Sums the time in calls of those cells for which `counts` is true, by phase.
+    /// Sums the time in calls by phase and process, over the cells (similar calls of one process in a time window) for which `counts`
+    /// returns true.
     #[must_use]
     pub fn of_those(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Self {
         let phases = (0..cube.slots.len()).map(|slot| u32::try_from(cube.slots.phase(slot)).unwrap_or(0));
@@ -71,21 +75,20 @@ impl Work {
         work
     }
 
-    /// Returns the time of a process in calls of a phase, ns.
+    /// Returns the time that a process spends in calls in a phase, ns.
     #[must_use]
     pub fn time(&self, phase: usize, process: ProcessId) -> f64 {
         self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the time in calls that the run would take if all ranks waited at the end of each phase: sum over phases of the slowest
-    /// process's time, ns.
+    /// Returns the sum over all phases of the time in calls of the phase's slowest process, ns.
     #[must_use]
     pub fn critical(&self) -> f64 {
         self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
     }
 
-    /// Returns the time that would be saved if processes that work one after another worked at once, ns. Per phase: wall time with any
-    /// process at work (`busy`), at most the sum over processes, less the time of the slowest process.
+    /// Returns the time saved if processes that work one after another worked at the same time, ns. For each phase: the time with any
+    /// process in a call (`busy`, ns), at most the sum over processes, minus the time of the slowest process.
     #[must_use]
     pub fn one_after_another(&self, busy: &[u64]) -> f64 {
         let phase = |(work, busy): (&FxHashMap<ProcessId, f64>, &u64)| {
@@ -95,8 +98,8 @@ impl Work {
         self.phases.iter().zip(busy).map(phase).sum::<f64>() + self.by_turns()
     }
 
-    /// Returns the time that would be saved if processes that alternate from phase to phase worked at once, ns: in each phase one process
-    /// works, and each has about its share over all phases.
+    /// Returns the time saved if alternating processes worked at the same time, ns; 0 if processes do not alternate. Processes alternate if
+    /// a single one works in each phase, and each has about the same share over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
@@ -118,7 +121,7 @@ impl Work {
         self.of_slot.get(usize::from(slot)).map_or(0, |phase| *phase as usize)
     }
 
-    /// Returns by how much the run gets shorter if calls get shorter by `savings`, ns.
+    /// Returns the run time that the job saves if calls get shorter by `savings`, ns.
     #[must_use]
     pub fn saved(&self, cube: &Cube<'_>, savings: &[(u32, f64)]) -> f64 {
         let mut by: FxHashMap<usize, FxHashMap<ProcessId, f64>> = FxHashMap::default();
@@ -168,8 +171,8 @@ impl Work {
     }
 }
 
-/// Returns by how much the run gets shorter, ns, if a process runs alone from `since` to the end ([`crate::cube::waits::alone`]) and its
-/// calls get shorter by `savings`.
+/// Returns the run time that the job saves if calls get shorter by `savings`, ns, where only `process` still runs from `since` (ns since
+/// the job's start) on ([`crate::cube::waits::alone`]).
 #[must_use]
 pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings: &[(u32, f64)]) -> f64 {
     let cell = |index: u32| cube.cells.get(index as usize).filter(|cell| cell.leaf && cell.process == process);
@@ -183,8 +186,8 @@ pub fn saved_alone(cube: &Cube<'_>, (process, since): (ProcessId, u64), savings:
     if later > then && pace::others_go_on(cube, savings) { later } else { then }
 }
 
-/// Returns how much of a cell's saving `ns` lies at `since` or later: all if the cell's time window begins then, else at most the rest of
-/// its longest call.
+/// Returns the part of the saving `ns` in the calls of a cell (similar calls of one process in a time window) that lies after `since` (ns
+/// since the job's start): all if the cell's time window begins later, else at most the rest of the cell's longest call.
 fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
     if cube.slots.begin(usize::from(cell.slot)).is_some_and(|begin| begin >= since) {
         return ns;

@@ -1,5 +1,5 @@
-//! Decides if other processes continue while a call stalls. A process that keeps making calls at its usual pace, in several rounds with
-//! pauses between them, waits for nothing; nor does one whose pauses are always equally long.
+//! Progress of other processes while a call stalls (takes very long). A process does not wait for that call if it goes on making calls at
+//! its usual pace, in several rounds with pauses between, or if all of its pauses are equally long.
 
 use crate::cube::Cube;
 use crate::cube::waits::known::Calls;
@@ -8,16 +8,18 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
-/// Largest number of calls that are examined: more are no single stalls.
+/// Maximum number of savings in calls during which the progress of others is examined: more are no single stalls.
 const CALLS: usize = 64;
-/// Others continue if this part of the savings is in calls during which they do.
+/// Calls block nobody if at least this share of their savings is in calls during which others continue. Others continue, too, if at least
+/// this share of them has pauses as long as ever.
 const MOST: f64 = 0.8;
-/// Least number of rounds of calls that another process makes during a stall: a single round might have begun before.
+/// Minimum calls of another process during a stall, relative to its calls in a round, for it to continue: one round might have been under
+/// way.
 const ROUNDS: f64 = 1.5;
-/// A process does not wait if it makes calls at least at this part of its usual pace.
+/// Minimum pace of a process's calls during a stall, relative to its usual pace, for it not to wait.
 const PACE: f64 = 0.6;
 
-/// True if most other processes continue during the calls that get shorter by `savings`.
+/// Returns true if most other processes continue during most of the calls that `savings` shorten: they do not wait for these calls.
 #[must_use]
 pub fn others_go_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     if savings.is_empty() || savings.len() > CALLS || cube.slots_of_cell > 1 {
@@ -33,7 +35,7 @@ pub fn others_go_on(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     beside >= all * MOST
 }
 
-/// Returns, for each process, its time windows with calls and their number of calls.
+/// Returns the calls of each process: (time window, number of calls).
 fn calls(cube: &Cube<'_>) -> Calls {
     let mut calls = Calls::default();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -42,7 +44,8 @@ fn calls(cube: &Cube<'_>) -> Calls {
     calls
 }
 
-/// Returns, for each cell, true if most other processes continue during the cell's longest call.
+/// Returns for each of `cells` (similar calls of one process in a time window) true if most other processes continue during the cell's
+/// longest call.
 fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     let span = |index: &u32| {
         let cell = cube.cells.get(*index as usize)?;
@@ -68,17 +71,19 @@ fn go_on(cube: &Cube<'_>, calls: &Calls, cells: &[u32]) -> Vec<bool> {
     cells.iter().map(during).collect()
 }
 
-/// Least number of pauses that show a usual pause; next: least number of time windows that a stall covers to prolong a pause.
+/// Minimum number of a process's pauses that show its usual pause.
 const PAUSES: usize = 4;
+/// Minimum length of a stall, in time windows, that would prolong the pause of a waiting process.
 const LONG: usize = 3;
-/// Pauses are always equally long if at least this part of them is near their median; next: largest relative difference to count as near.
+/// Minimum share of a process's pauses that are near their median, for the pauses to count as always equally long.
 const ALWAYS: f64 = 0.8;
+/// Maximum difference of a pause from the median pause, relative to the median, to be near it.
 const AS_LONG: f64 = 0.35;
-/// A process waits for a stalled call if its pause is longer than usual by at least this part of the stall.
+/// Minimum prolongation of a process's pause by a stall for which it waits, relative to the length of the stall.
 const HELD_UP: f64 = 0.5;
 
-/// True if a process's pauses are always about equally long, and also not longer during a stall (time windows `first` to `end`, exclusive)
-/// or in the round after it. `calls`: time windows, each with the number of calls.
+/// Returns true if a process's pauses are always about equally long, and no longer during a stall (time windows `first` up to `end`) or in
+/// the round after it. `calls`: (time window, number of calls).
 fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     let long = end.saturating_sub(first);
     let mut slots: Vec<usize> = calls.iter().map(|(slot, _)| usize::from(*slot)).collect();
@@ -96,8 +101,8 @@ fn pauses_as_ever(calls: &[(u16, u64)], (first, end): (usize, usize)) -> bool {
     long >= LONG && always && goes_on_behind && beside.iter().all(|pause| length(pause) < usual + long as f64 * HELD_UP)
 }
 
-/// True if a process continues during a stall (time windows `first` to `end`, exclusive). `calls`: time windows, each with the number of
-/// calls; `phase`: phase of a time window, which shows the rounds of calls.
+/// Returns true if a process goes on making calls in time windows `first` up to `end`. `calls`: (time window, number of calls); `phase`
+/// returns the phase of a time window; the calls of a phase are a round.
 fn goes_on(calls: &[(u16, u64)], (first, end): (usize, usize), phase: impl Fn(u16) -> usize) -> bool {
     let within = |slot: u16| (first..end).contains(&usize::from(slot));
     let slots = || calls.iter().map(|(slot, _)| *slot);

@@ -1,41 +1,45 @@
-//! Waits of serialized ranks, which do I/O one after another: pauses of a rank before its calls, less the time that the rank itself
-//! computes. A rank that computes while others do I/O loses nothing.
+//! Waits of ranks whose calls are serialized (only one rank is in calls at a time): the pauses of each rank before its calls, minus its own
+//! computation. A rank that computes while others do I/O loses nothing.
 
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, ProcessId};
 use crate::sum::Sum;
 use std::collections::BTreeMap;
 
-/// Some process is always at work if processes are in calls for at least this part of the time from the first to the last call.
+/// Minimum share of the time between the first and the last call with any process in a call, for some process to always work.
 const ALWAYS: f64 = 0.95;
-/// Locks serialize a rank's calls if it takes at least this many locks per read or write.
+/// Minimum number of file locks per read or write of a rank, for locks to be the reason why its calls are serialized.
 pub const LOCKS_FOR_EACH: f64 = 0.5;
 
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Begin and end of the rank's calls, ns since the job's start, ascending.
+    /// Start and end of the rank's calls, one entry per cell (similar calls of one process in a time window), ns since the job's start,
+    /// ascending.
     calls: Vec<(u64, u64)>,
-    /// Time in calls that wait for file locks, ns; next fields: number of these calls, and of reads and writes.
+    /// Time of the rank in calls that wait for file locks, ns.
     in_locks: f64,
+    /// Number of the rank's calls that wait for file locks.
     locks: u64,
+    /// Number of reads and writes of the rank.
     moves: u64,
 }
 
 impl Rank {
-    /// True if locks serialize the rank's calls.
+    /// Returns true if file locks serialize this rank's calls.
     fn is_locked(&self) -> bool {
         self.locks > 0 && self.locks as f64 >= self.moves as f64 * LOCKS_FOR_EACH
     }
 }
 
-/// True if locks serialize all ranks: their waits are then inside lock calls.
+/// Returns true if file locks serialize the calls of all ranks: the ranks then wait inside lock calls, not between calls.
 #[must_use]
 pub fn are_of_locks(cube: &Cube<'_>) -> bool {
     let ranks = ranks(cube);
     !ranks.is_empty() && ranks.values().all(Rank::is_locked)
 }
 
-/// Returns how much earlier the last rank would end if no rank waited for its turn, ns; `None` if it is unknown how long ranks compute.
+/// Returns an upper bound of the run time saved if no rank waited until other ranks' calls are over, ns; `None` if the ranks' own
+/// computation is unknown.
 #[must_use]
 pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     let ranks = ranks(cube);
@@ -64,14 +68,14 @@ pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     Some((last - without).max(met))
 }
 
-/// Returns the share (0 to 1) of calls, by time, that begin soon after another rank's call has ended: within their own duration, as calls
-/// of serialized ranks do. Only calls that follow another rank's call count.
+/// Returns the share, by duration, of calls that begin soon after another rank's call ends (within their own duration), as serialized calls
+/// do. Only calls that follow another rank's call count; 1 if there are none.
 #[must_use]
 pub fn handed_on(cube: &Cube<'_>) -> f64 {
     handed_on_by(cube.cells.iter().filter(|cell| cell.leaf))
 }
 
-/// Computes the result of [`handed_on`] for some of the cells.
+/// Returns the share of calls that begin soon after another rank's call, as [`handed_on`] does, over the calls of `cells` only.
 #[must_use]
 pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
     let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
@@ -92,14 +96,15 @@ pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
     if changes > 0.0 { soon / changes } else { 1.0 }
 }
 
-/// Returns begin and end of a cell's calls, ns since the job's start, if known.
+/// Returns the start and end of the calls of a cell (similar calls of one process in a time window), ns since the job's start; `None` if
+/// unknown.
 #[must_use]
 pub fn span(cell: &Cell) -> Option<(u64, u64)> {
     let end = cell.sums.longest_began()?.saturating_add(cell.sums.longest_ns);
     Some((cell.sums.first_at, end.max(cell.sums.first_at.saturating_add(cell.sums.time_ns))))
 }
 
-/// Returns the calls of each rank, ascending.
+/// Collects the start and end of each rank's calls, sorted, and its locks, reads and writes.
 fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     let mut out: BTreeMap<ProcessId, Rank> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -118,7 +123,7 @@ fn ranks(cube: &Cube<'_>) -> BTreeMap<ProcessId, Rank> {
     out
 }
 
-/// Returns the time before a rank's first call, and those of its pauses in which other ranks begin calls, ns.
+/// Returns the time before a rank's first call, if it has calls, and its pauses between calls during which other ranks read or write, ns.
 fn pauses(rank: &Rank, process: ProcessId, begins: &[(u64, ProcessId)]) -> Vec<u64> {
     let mut out: Vec<u64> = rank.calls.first().map(|call| call.0).into_iter().collect();
     let mut until = 0_u64;

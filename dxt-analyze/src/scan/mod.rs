@@ -18,13 +18,14 @@ use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
 
-/// Minimum average segments per stretch (consecutive segments of one stream) in a block for which sums per stretch are computed and shared.
+/// Minimum average length, in segments, of a block's stretches (consecutive segments of one stream) for which sums per stretch are computed
+/// and shared by all analyses.
 const SHORT: usize = 8;
 
 /// Decoded segment block, and the tables that its indices refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// Run that the block belongs to.
+    /// Run whose trace contains the block.
     pub run: &'a Run,
     /// Process that recorded the block: index into [`Run::processes`].
     pub number: ProcessId,
@@ -32,9 +33,10 @@ pub struct Block<'a> {
     pub process: &'a Process,
     /// Index of the recording thread in the process's thread table.
     pub thread: u32,
-    /// Decoded segments, as columns; times in ns since the process's epoch.
+    /// Decoded segments, as columns; times in ns since the process's time zero.
     pub columns: &'a Columns,
-    /// Stream of each segment, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of each segment, as an index into the process's streams; for special values see
+    /// [`StreamIx`].
     pub streams: &'a [StreamIx],
     /// End (exclusive) of each stretch (consecutive segments of one stream), as a segment index.
     pub ends: &'a [u32],
@@ -42,18 +44,20 @@ pub struct Block<'a> {
     alone: &'a OnceLock<Vec<Counters>>,
 }
 
-/// Stretch: consecutive segments of one stream. Processes mostly repeat one operation, so data of the stream is looked up once per stretch.
+/// Stretch: consecutive segments of one stream (one operation on one file). Processes mostly repeat one operation, so data of the stream is
+/// looked up once per stretch.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// Stream of the segments, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of the segments, as an index into the process's streams; for special values see
+    /// [`StreamIx`].
     pub stream: StreamIx,
     /// File offset of each segment, bytes; -1 for calls without an offset.
     pub offset: &'a [i64],
     /// Number of bytes that each call moved.
     pub length: &'a [u64],
-    /// Start of each segment, ns since the process's epoch.
+    /// Start of each segment, ns since the process's time zero.
     pub start: &'a [u64],
-    /// End of each segment, ns since the process's epoch.
+    /// End of each segment, ns since the process's time zero.
     pub end: &'a [u64],
 }
 
@@ -87,18 +91,18 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// One recorded call (segment) of a block.
+/// One segment (recorded call) of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Stream of the segment, as an index into the process's streams; for special values see [`StreamIx`].
+    /// Call stream (one operation on one file) of the segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
     /// File offset, bytes; -1 for calls without an offset.
     pub offset: i64,
     /// Number of bytes that the call moved.
     pub length: u64,
-    /// Start of the segment, ns since the process's epoch.
+    /// Start of the segment, ns since the process's time zero.
     pub start: u64,
-    /// End of the segment, ns since the process's epoch.
+    /// End of the segment, ns since the process's time zero.
     pub end: u64,
 }
 
@@ -194,7 +198,7 @@ pub trait Analysis: Sync {
         true
     }
     /// Returns true if blocks must arrive in order. One partial result then gets all blocks of a process, thread by thread, each thread's
-    /// in buffer order. The processes of a group ([`group_of_process`]) follow one another.
+    /// in the order of recording. The processes of a group ([`group_of_process`]) follow one another.
     fn ordered(&self) -> bool {
         false
     }

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Number of blocks that a thread takes from the queue at a time: neighbours in the file, mostly of one process.
 const BLOCKS_AT_A_TIME: usize = 4;
-/// Maximum groups of processes in an ordered scan.
+/// Maximum groups of processes in an ordered scan, in which one thread reads a group in order.
 const MAX_GROUPS: usize = 512;
 /// Maximum threads that read one group of processes together: with more, most would wait for the slowest analysis.
 const MOST_TOGETHER: usize = 4;
 
-/// Minimum gain for which threads read a group together, as 1/n of the finish time for this n: threads that read together wait for each other.
+/// Minimum gain for which threads read a group of processes together: the time until all groups are read, divided by this number. Threads
+/// that read together wait for each other.
 const WORTH_IT: u64 = 16;
 
 type Place = (ProcessId, u32);
@@ -59,7 +60,7 @@ pub fn scan<A: Analysis>(run: &Run, analysis: &A, progress: &dyn Progress) -> (A
     (total, lost.sorted())
 }
 
-/// Lets each thread take items from a queue and read them independently of the other threads.
+/// Lets each thread take items (blocks, or groups of processes) from a queue and read them independently of the other threads.
 fn read_apart<A: Analysis>(
     run: &Run,
     items: &[&[Place]],
@@ -135,7 +136,8 @@ fn by_group<'a>(run: &Run, queue: &'a [Place]) -> Vec<(&'a [Place], u64)> {
     items
 }
 
-/// Returns the number of items that all `threads` should read together to finish earliest: the first ones of `items`, which are the largest.
+/// Returns the number of items (groups of processes) that all `threads` should read together to finish earliest: the first ones of `items`,
+/// which are the largest.
 fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     let together = threads.clamp(1, MOST_TOGETHER) as u64;
     let mut first = 0;
@@ -151,7 +153,7 @@ fn all_together(items: &[(&[Place], u64)], threads: usize) -> usize {
     best.1
 }
 
-/// Returns the time until `threads` finish if each takes the next item in order; unit: time to read one segment.
+/// Returns the time until `threads` finish if each takes the next item (group of processes) in order; unit: time to read one segment.
 fn makespan(items: &[(&[Place], u64)], threads: usize) -> u64 {
     let mut loads = vec![0_u64; threads.max(1)];
     for (_, segments) in items {

@@ -24,7 +24,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Adds the losses of another thread.
+    /// Adds the lost segments and blocks that another thread counted.
     pub fn merge(&mut self, other: Self) {
         self.segments = self.segments.saturating_add(other.segments);
         self.without_stream = self.without_stream.saturating_add(other.without_stream);

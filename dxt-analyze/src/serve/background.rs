@@ -1,4 +1,4 @@
-//! Report page and source of tiles, created by a thread while the server already answers requests.
+//! Report page and source of tiles (data of zoomed views), created by a thread while the server already answers requests.
 
 use super::args::Args;
 use super::tiles::Tiler;

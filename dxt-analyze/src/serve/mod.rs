@@ -75,7 +75,7 @@ fn not_made() -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
 }
 
-/// Flag that is set when its request is dropped and nobody waits for the answer any longer.
+/// Guard of a request: sets a flag when it is dropped, since nobody waits for the answer any longer.
 #[derive(Default)]
 struct Waits(Arc<AtomicBool>);
 

@@ -84,7 +84,7 @@ pub(crate) struct Tiler {
 }
 
 impl Tiler {
-    /// Creates the source of tiles. Passes over the run once, to select the same rows as the page shows.
+    /// Creates the source of tiles (data of zoomed views). Passes over the run once, to select the same rows as the page shows.
     pub(crate) fn new(run: Run, layouts: Vec<Option<FileLayout>>) -> Self {
         let totals = data::totals(&run);
         let slices = Slices::new(&run, &totals);

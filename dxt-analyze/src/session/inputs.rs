@@ -46,6 +46,15 @@ pub struct Output {
     pub fail_on: Option<Severity>,
 }
 
+impl Output {
+    /// True if the output shows findings, or the exit code depends on them. Among tables of CSV, only that of findings shows them.
+    #[must_use]
+    pub fn needs_findings(&self) -> bool {
+        let shown = self.format != Format::Csv || self.table.as_deref() == Some(crate::render::FINDINGS);
+        shown || self.fail_on.is_some()
+    }
+}
+
 /// Options of the HTML page of a result.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PageOutput {

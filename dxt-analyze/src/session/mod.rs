@@ -90,7 +90,8 @@ pub(crate) fn selection(inputs: &Inputs) -> Result<Selection> {
     })
 }
 
-/// Returns the stripe layout of each file of the run, using the layout rules in the file `path`, if given.
+/// Returns the stripe layout of each file of the run, from the layout rules in the file `path`, if given, else from the trace, else
+/// guessed.
 pub(crate) fn layouts(run: &Run, path: Option<&Path>) -> Result<Vec<Option<FileLayout>>> {
     let rules =
         match path {

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 const OCTAVE: u32 = 10;
 /// Upper limit of the histogram's values; larger values without a bucket count as this value.
 const LARGEST: u64 = 1 << 62;
-/// Last value of the histogram's last bucket.
+/// Largest value that the last bucket of the HDR histogram counts.
 const COUNTED: u64 = 2 * LARGEST - 1;
 const BUCKETS: usize = ((LARGEST.ilog2() - OCTAVE + 2) as usize) << OCTAVE;
 const DIGITS: u8 = 3;

@@ -20,7 +20,7 @@ impl CallSum {
         Self { calls: 1, bytes, time_ns }
     }
 
-    /// Adds the totals of `other`.
+    /// Adds the totals of another set of calls.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);

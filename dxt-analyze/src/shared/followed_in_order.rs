@@ -8,7 +8,8 @@ use super::sampled_table::{Key, Value, one_in};
 const WAITING: usize = 1 << 15;
 /// Number of list entries searched for a key, starting at the last hit: the next key of a process is mostly near.
 const NEAR: usize = 64;
-/// Number of successive misses after which only one key in this many is searched for near the last hit, because the keys seem to be unordered.
+/// After this many successive misses, keys seem to be unordered: from then on, only every `IN_VAIN`-th key is searched for near the last
+/// hit.
 const IN_VAIN: u32 = 16;
 
 /// Sorted table of values by key, of bounded size: if there are too many keys, the table keeps a sample of them, chosen by hash.
@@ -21,8 +22,9 @@ pub struct FollowedInOrder<K, V> {
     /// Scratch buffers of [`Self::settle`]: keys with their position among the recent entries, and the recent entries sorted by key.
     order: Vec<(K, u32)>,
     new: Vec<(K, V)>,
-    /// Position of the last hit in the sorted list; next field: number of misses since then.
+    /// Position of the last hit in the sorted list.
     near: usize,
+    /// Number of successive misses since the last hit.
     in_vain: u32,
     bits: u32,
     limit: usize,

@@ -8,9 +8,9 @@ use serde::Serialize;
 /// Group of operations that are compared with each other (peers): same layer, name and call variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Group {
-    /// Name of the I/O layer.
+    /// Name of the group's I/O layer, such as `POSIX`.
     pub layer: String,
-    /// Name of the operation, such as `read`.
+    /// Name of the group's operation, such as `read`.
     pub op: String,
     /// Call variant (collective, nonblocking, ...); empty for the ordinary variant.
     pub mode: String,

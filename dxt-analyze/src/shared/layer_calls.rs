@@ -43,13 +43,13 @@ pub struct Inside {
     pub reads: CallSum,
     /// Writes by system calls (POSIX; STDIO if a library uses it).
     pub writes: CallSum,
-    /// Acquisitions of file locks.
+    /// Calls that acquire file locks.
     pub locks: CallSum,
-    /// Releases of file locks.
+    /// Calls that release file locks.
     pub unlocks: CallSum,
     /// Other system calls; inside MPI-IO, also reads and writes of files other than the one that the MPI-IO call is on.
     pub others: CallSum,
-    /// MPI-IO calls, only inside HDF5. System calls made by these MPI-IO calls are in the fields above.
+    /// MPI-IO calls, only inside HDF5. System calls made by these MPI-IO calls are in the fields `reads` to `others`.
     pub mpiio: CallSum,
     /// Time in MPI-IO calls inside HDF5 that is not spent in system calls, ns.
     pub mpiio_rest_ns: u64,
@@ -113,7 +113,7 @@ impl Inside {
 /// Calls of one layer, and the calls made inside them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Made {
-    /// Totals of the layer's own calls.
+    /// Totals of the layer's own calls, including the time of calls made inside them.
     #[serde(flatten)]
     pub of: CallSum,
     /// Totals of the calls made inside the layer's calls.

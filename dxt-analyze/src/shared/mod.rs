@@ -14,6 +14,7 @@ pub mod profiles;
 pub mod ratio;
 pub mod sampled_table;
 pub mod significance;
+pub mod spans;
 pub mod stats;
 pub mod sum_cache;
 pub mod sums;

@@ -11,18 +11,18 @@ use trace_format::op::{Layer, OpClass};
 /// made by `MPI_Init` itself count as inside MPI-IO.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MpiioTime {
-    /// MPI-IO calls, including opens and closes.
+    /// Totals of MPI-IO calls, including opens and closes.
     pub mpiio: CallSum,
-    /// POSIX calls made inside MPI-IO calls, including file locks.
+    /// Totals of POSIX calls made inside MPI-IO calls, including file locks.
     pub posix: CallSum,
-    /// File locks acquired inside MPI-IO calls; their time includes waiting for locks.
+    /// Totals of file locks acquired inside MPI-IO calls; their time includes waiting for locks.
     pub locks: CallSum,
-    /// File locks released inside MPI-IO calls.
+    /// Totals of file locks released inside MPI-IO calls.
     pub unlocks: CallSum,
 }
 
 impl MpiioTime {
-    /// Computes the totals of a run.
+    /// Computes the totals over MPI-IO and the system calls inside it, for a whole run.
     #[must_use]
     pub fn of(run: &Run, totals: &[StreamTotal]) -> Self {
         let mut out = Self::default();

@@ -11,7 +11,8 @@ pub const FEW: usize = 7;
 pub const FEWEST: usize = 3;
 /// Least spread assumed between the members' log durations: differences below 3 % are never outliers.
 const LEAST_SPREAD: f64 = 0.03;
-/// Degrees of freedom that the spread between single calls adds to those of the few members of a small group.
+/// Degrees of freedom that are added to those of a small group in the t-test, because the many calls of each member also show how durations
+/// vary.
 const FROM_CALLS: f64 = 4.0;
 /// Degrees of freedom that are assumed for a large group.
 const MANY: f64 = 1e3;
@@ -23,8 +24,16 @@ pub struct Odd {
     pub above: f64,
     /// `above` in units of the members' spread.
     pub score: f64,
-    /// Probability of at least this score by chance, for one member.
+    /// Probability of at least this score by chance.
     pub p: f64,
+}
+
+impl Odd {
+    /// Returns the distance as the best of so many `tests`, with the probability that chance shows it in any of them (Bonferroni).
+    #[must_use]
+    pub fn among(self, tests: usize) -> Self {
+        Self { p: (self.p * tests as f64).min(1.0), ..self }
+    }
 }
 
 /// Tests each member of a group against the others. `values`: log durations of the members; `errors`: their standard errors. Empty for
@@ -70,7 +79,7 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
 pub struct SlowSet {
     /// Indices of the slow members, slowest last.
     pub slow: Vec<usize>,
-    /// Distance of the slow members' mean from the others' mean; `p` is that of the least slow member.
+    /// Distance of the slow members' mean from the others' mean; `p` is that of the least slow member, over all members.
     pub odd: Odd,
     /// Mean log duration of the other members.
     pub others: f64,
@@ -90,7 +99,6 @@ pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
     order.sort_by(|a, b| at(values, *a).total_cmp(&at(values, *b)).then(a.cmp(b)));
     let sorted: Vec<f64> = order.iter().map(|index| at(values, *index)).collect();
     let sums = PrefixSums::of(&sorted);
-    let limit = p / values.len() as f64;
     let set = |first: usize| {
         let (fast, slow) = (sums.range(0..first), sums.range(first..sorted.len()));
         let freedom = first as f64 - 1.0 + FROM_CALLS;
@@ -98,11 +106,11 @@ pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
         let spread = (fast.deviation.max(LEAST_SPREAD).powi(2) * (1.0 + 1.0 / first as f64) + error.powi(2)).sqrt();
         let least = (at(&sorted, first) - fast.mean) / spread;
         let above = slow.mean - fast.mean;
-        let odd = Odd { above, score: above / spread, p: upper_tail_t(least, freedom) };
+        let odd = Odd { above, score: above / spread, p: upper_tail_t(least, freedom) }.among(values.len());
         SlowSet { slow: order.get(first..).unwrap_or_default().to_vec(), odd, others: fast.mean }
     };
     let firsts = values.len().div_ceil(2)..values.len();
-    let clear = |first: &usize| set(*first).odd.p <= limit;
+    let clear = |first: &usize| set(*first).odd.p <= p;
     let gap = |first: &usize| at(&sorted, *first) - at(&sorted, first - 1);
     let widest = firsts.clone().max_by(|a, b| gap(a).total_cmp(&gap(b))).filter(|first| {
         let range = at(&sorted, first - 1) - at(&sorted, 0);
@@ -156,7 +164,7 @@ pub struct OfRange {
 }
 
 impl PrefixSums {
-    /// Computes the sums of `values`.
+    /// Computes the sums of the first n of `values`, and of their squares, for each n.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let mut sum = (0.0, 0.0);

@@ -14,11 +14,11 @@ pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
 /// Access profile of one file through one layer.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileProfile {
-    /// Path of the file.
+    /// Path of the file that the profile describes.
     pub file: String,
-    /// Name of the I/O layer.
+    /// Name of the I/O layer of the accesses.
     pub layer: String,
-    /// Number of reads and writes.
+    /// Number of reads and writes of the file through the layer.
     pub accesses: u64,
     /// Alignment that file offsets are compared with, in bytes; 0 if unknown.
     pub alignment: u64,

@@ -236,7 +236,7 @@ pub struct Robust {
     pub median: f64,
     /// Estimate of the standard deviation; 0 if all values are equal.
     pub sigma: f64,
-    /// Estimator used for `sigma`.
+    /// Estimator by which `sigma` was computed.
     pub scale: Scale,
 }
 

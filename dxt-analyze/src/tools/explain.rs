@@ -54,7 +54,7 @@ pub fn explain(args: &Args) -> Result<Explained> {
     Ok(Explained { codes: vec![explanation], thresholds, one: true })
 }
 
-/// Finds a code by its name, in upper or lower case, with or without `DXT-`; `None` if there is no such code.
+/// Finds a code by its name, in upper or lower case, with or without `DXT-`; `None` if there is none.
 fn find(name: &str) -> Option<Code> {
     let upper = name.to_ascii_uppercase();
     let short = upper.strip_prefix("DXT-").unwrap_or(&upper);

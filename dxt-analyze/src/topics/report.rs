@@ -18,9 +18,9 @@ pub(crate) const TOP: usize = 50;
 /// Options of a report.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// File with stripe layouts (`--layout`).
+    /// Path of a file with stripe layouts (`--layout`); `None` without one.
     pub(crate) layout: Option<PathBuf>,
-    /// Maximum number of rows in lists of the report.
+    /// Maximum number of rows in each list of the report.
     pub(crate) top: usize,
     /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
@@ -64,9 +64,9 @@ impl<'a> Job<'a> {
 /// Totals from the first pass, shared by all topics.
 #[derive(Debug)]
 pub(crate) struct Sums {
-    /// Totals per process and stream, including calls without segments.
+    /// Totals per process and stream (one operation, file and caller), including calls without segments.
     pub(crate) all: Vec<StreamTotal>,
-    /// Number of segments that could not be read.
+    /// Number of segments (records of single calls) that could not be read.
     pub(crate) lost: Lost,
 }
 
@@ -80,9 +80,9 @@ pub(crate) trait Reported<'a>: Sized + Send + Sync {
     type Second<'b>: Analysis<Partial = Self::More>
     where
         Self: 'b;
-    /// Partial result of the second pass.
+    /// Partial result of the topic's analysis in the second pass over the trace.
     type More: Send;
-    /// Final result of the topic.
+    /// Final result of the topic, which the page shows as sections.
     type Found: Found + Send;
 
     fn new(job: &'a Job<'a>) -> Self;
@@ -116,7 +116,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Creates a section from the view of `report`.
+    /// Creates a section of the page from the tables and figures of `report`.
     pub(crate) fn of(id: &'static str, title: &'static str, about: &'static str, report: &impl Report) -> Self {
         let mut view = report.view();
         let mut findings = Vec::new();

@@ -6,7 +6,7 @@ use crate::shared::completeness::Completeness;
 
 /// Result of a command, from which the exit code follows.
 pub trait Outcome: crate::render::Report {
-    /// Returns the findings in the result.
+    /// Returns the findings in the command's result.
     fn findings(&self) -> &[Finding];
     /// Returns the completeness of the analysed run, or of the compared runs. Empty for results on many runs, which override
     /// [`Self::complete`].
@@ -17,7 +17,7 @@ pub trait Outcome: crate::render::Report {
     fn complete(&self) -> bool {
         self.missing().iter().all(|missing| missing.complete)
     }
-    /// True if the calls of a run were not timed.
+    /// True if the calls of an analysed run were not timed.
     fn untimed(&self) -> bool {
         self.missing().iter().any(|missing| missing.untimed)
     }

@@ -2,7 +2,7 @@
 
 use super::Words;
 use super::common::list;
-use super::units::Subject;
+use super::units::{AVOID_OST, Subject, indistinguishable};
 use crate::findings::{About, Evidence};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::Class;
@@ -39,13 +39,13 @@ const fn are_outliers(calls: u64) -> &'static str {
     units::agree(calls, "is a slow outlier", "are slow outliers")
 }
 
-/// Calls that stalled at the same time.
+/// Calls that stalled (took far longer than usual) at the same time.
 #[derive(Clone, Debug)]
 pub(crate) struct Stall {
     pub(crate) class: Class,
     /// Stalled calls, each with the facts on it for JSON output.
     pub(crate) calls: Vec<(Call, About)>,
-    /// Usual duration of the longest call's peers, ns.
+    /// Usual duration of calls similar to the longest call, ns.
     pub(crate) usual_ns: u64,
     /// Number of processes that waited for file locks during the stall, and their waiting time, ns; `None` if there are none.
     pub(crate) waited: Option<(u64, u64)>,
@@ -106,8 +106,9 @@ pub(crate) enum Where {
 pub(crate) struct LongTail {
     /// Operation classes of the calls; the class with the longest total time is first.
     pub(crate) classes: Vec<Class>,
-    /// Number of long calls; next field: number of all calls.
+    /// Number of long calls.
     pub(crate) outliers: u64,
+    /// Number of all calls of the operation classes in `classes`.
     pub(crate) calls: u64,
     pub(crate) on: Where,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
@@ -155,11 +156,11 @@ pub(crate) struct StandStill {
     pub(crate) class: Class,
     /// Time spans with long calls: start and end, ns since the job's start.
     pub(crate) spans: Vec<(u64, u64)>,
-    /// Period of the time spans, ns; `None` if they are irregular.
+    /// Time from the start of one time span to the start of the next, ns; `None` if it varies.
     pub(crate) every_ns: Option<u64>,
-    /// Mean length of the time spans, ns.
+    /// Mean length of the time spans with long calls, ns.
     pub(crate) mean_ns: u64,
-    /// Number of long calls.
+    /// Number of long calls in all time spans of `spans`.
     pub(crate) outliers: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
@@ -202,7 +203,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     )
 }
 
-/// Consecutive calls that all stalled.
+/// Consecutive calls that all stalled (took far longer than their peers).
 #[derive(Clone, Debug)]
 pub(crate) struct InARow {
     pub(crate) class: Class,
@@ -213,7 +214,7 @@ pub(crate) struct InARow {
     pub(crate) times: f64,
     /// Mean duration of the stalled calls, ns.
     pub(crate) took_ns: u64,
-    /// Mean duration of the peers, ns.
+    /// Mean usual duration of calls similar to the stalled ones, ns.
     pub(crate) usual_ns: u64,
     pub(crate) about: About,
 }
@@ -238,15 +239,18 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     Words::new(title, hint).with(words, facts.about.clone())
 }
 
-/// Long calls, nearly all of them by one process or node, which is fast otherwise.
+/// Long calls, nearly all of which are of one process or node, or on one storage target; the unit is fast otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct AtTimes {
     pub(crate) unit: Subject,
+    /// Storage targets that cannot be distinguished from `unit`.
+    pub(crate) either: Vec<(Subject, About)>,
     pub(crate) class: Class,
-    /// Number of long calls of this process or node; next field: number of all its calls.
+    /// Number of long calls of the slow process, node or storage target.
     pub(crate) outliers: u64,
+    /// Number of all calls of the slow process, node or storage target.
     pub(crate) calls: u64,
-    /// Number of long calls of all processes or nodes.
+    /// Number of long calls of all processes, nodes or targets together.
     pub(crate) of_all: u64,
     /// Time of the long calls beyond that of their peers, summed over processes, ns.
     pub(crate) excess_ns: u64,
@@ -254,7 +258,7 @@ pub(crate) struct AtTimes {
     pub(crate) about: About,
 }
 
-/// Formats finding DXT-O002 or DXT-O003: a process or node that is slow at times.
+/// Formats findings DXT-O002, DXT-O003 and DXT-O004: a process, node or storage target that is slow at times.
 pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let name = facts.unit.name();
     let title = format!(
@@ -264,19 +268,23 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
         are_outliers(facts.outliers),
         units::duration(facts.excess_ns)
     );
+    let from = if matches!(facts.unit, Subject::Target(_)) { "on" } else { "from" };
     let words = format!(
-        "{} of {} slow outlier {} in the job {} from {name}",
+        "{} of {} slow outlier {} in the job {} {from} {name}",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),
         units::agree(facts.outliers, "is", "are")
     );
     let longest = facts.longest.as_ref().map(|call| call.words().into());
-    Words::of(
-        title,
-        std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest),
-        "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls",
-    )
+    let evidence = std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest);
+    let hint = match facts.unit {
+        Subject::Target(_) => AVOID_OST,
+        _ => {
+            "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls"
+        }
+    };
+    Words::of(title, evidence.chain(indistinguishable(&facts.unit, &facts.either)), hint)
 }
 
 /// Long calls that are the first calls of their processes.
@@ -286,7 +294,7 @@ pub(crate) struct FirstCalls {
     pub(crate) classes: Vec<Class>,
     /// Number of processes whose first call is long.
     pub(crate) processes: u64,
-    /// Number of processes that make calls of this class; `None` if the long calls are the first calls of each burst of I/O.
+    /// Number of processes that make calls of the same classes; `None` if the long calls are the first calls of each burst of I/O.
     pub(crate) of: Option<u64>,
     /// Word for a process of the run: `rank` or `process`.
     pub(crate) worker: &'static str,
@@ -361,6 +369,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     let once = StandStill { spans: still.spans[..1].to_vec(), every_ns: None, ..still.clone() };
     let at_times = AtTimes {
         unit: Subject::Process { name: "rank 3".into(), is_rank: true },
+        either: Vec::new(),
         class: Class::Write,
         outliers: 9,
         calls: 200,
@@ -369,7 +378,7 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         longest: Some(call("rank 3", None)),
         about: About::default(),
     };
-    let node = Subject::Node { name: "n7".into(), processes: 32 };
+    let (node, ost, about) = (Subject::Node { name: "n7".into(), processes: 32 }, Subject::Target, About::default());
     let row = InARow {
         class: Class::Open,
         calls: 3,
@@ -399,6 +408,10 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         (Code::SLOW_MOMENT, slow_moment_of_most(&once)),
         (Code::SLOW_MOMENT, slow_moment_in_a_row(&row)),
         (Code::SLOW_RANK, slow_at_times(&at_times)),
+        (
+            Code::SLOW_TARGET,
+            slow_at_times(&AtTimes { unit: ost(4), either: vec![(ost(5), about)], ..at_times.clone() }),
+        ),
         (Code::SLOW_NODE, slow_at_times(&AtTimes { unit: node, outliers: 1, of_all: 1, longest: None, ..at_times })),
         (Code::FIRST_CALLS, first_calls(&first)),
         (Code::FIRST_CALLS, first_calls(&FirstCalls { of: None, ..first })),

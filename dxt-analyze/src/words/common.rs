@@ -13,7 +13,7 @@ impl Words {
 /// File on which most of the time of a finding is lost.
 pub(crate) struct LostOn {
     pub(crate) file: String,
-    /// Share of the lost time that is on this file, percent.
+    /// Share of a finding's lost time that is on this file, percent.
     pub(crate) percent: f64,
     pub(crate) files: u64,
 }

@@ -13,17 +13,17 @@ pub(crate) struct Slower<'a> {
     pub(crate) slower: f64,
     /// True if calls are compared by bandwidth (bytes per second); false if by duration (ns).
     pub(crate) by_bandwidth: bool,
-    /// Test of the durations or bandwidths of single calls, if there are enough calls.
+    /// Statistical test of the durations or bandwidths of single calls; `None` if there are too few calls.
     pub(crate) calls: Option<Tested>,
-    /// Test of the mean durations or bandwidths of ranks, if there are enough ranks.
+    /// Statistical test of the mean durations or bandwidths of ranks; `None` if there are too few ranks.
     pub(crate) ranks: Option<Tested>,
 }
 
 /// Statistical test that compares values of the second run with those of the first.
 pub(crate) struct Tested {
-    /// Median of the first run's values.
+    /// Median of the tested values in the first run.
     pub(crate) before: f64,
-    /// Median of the second run's values.
+    /// Median of the tested values in the second run.
     pub(crate) after: f64,
     /// Slowdown from the first run to the second: ratio of medians, or median of the ratios of pairs.
     pub(crate) slower: f64,
@@ -78,7 +78,7 @@ pub(crate) struct Growth<'a> {
     pub(crate) before: u64,
     /// Number of calls or bytes in the second run.
     pub(crate) after: u64,
-    /// True if the numbers are per rank; false if they are totals.
+    /// True if `before` and `after` are numbers per rank; false if they are totals.
     pub(crate) per_rank: bool,
 }
 
@@ -104,15 +104,15 @@ pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
 
 /// Rank or file that slowed down more than the other ranks or files.
 pub(crate) struct Slowed<'a> {
-    /// Number of the rank, or path of the file.
+    /// Name of the slower item: number of the rank, or path of the file.
     pub(crate) unit: &'a str,
     /// Time per byte in the second run / time per byte in the first.
     pub(crate) slower: f64,
-    /// Modified z-score of the slowdown.
+    /// Modified z-score of the slowdown, compared with other ranks or files.
     pub(crate) z: f64,
-    /// Time in the first run, ns.
+    /// Time in the calls of the rank, or on the file, in the first run, ns.
     pub(crate) before_ns: u64,
-    /// Time in the second run, ns.
+    /// Time in the calls of the rank, or on the file, in the second run, ns.
     pub(crate) after_ns: u64,
 }
 

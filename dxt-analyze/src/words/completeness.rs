@@ -10,8 +10,9 @@ use crate::text::units;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Damage<'a> {
     pub(crate) origin: Origin,
-    /// Number of recorded calls that cannot be read; next field: number of processes that cannot be read.
+    /// Number of recorded calls that cannot be read.
     pub(crate) lost_segments: u64,
+    /// Number of processes of which no call can be read.
     pub(crate) lost_processes: u64,
     /// Number of the job's ranks that no input file contains.
     pub(crate) absent_ranks: u64,
@@ -21,8 +22,9 @@ pub(crate) struct Damage<'a> {
     pub(crate) lost_blocks: u64,
     /// Number of input files of which no part can be read.
     pub(crate) unread_files: u64,
-    /// Number of all problems; next field: the first of these problems.
+    /// Number of all problems found in the inputs.
     pub(crate) problem_count: u64,
+    /// First few problems found in the inputs.
     pub(crate) problems: &'a [Problem],
     /// Number of calls or bytes that make a recovered trace inexact, and the reason; else `None`.
     pub(crate) inexact: Option<(u64, &'a str)>,

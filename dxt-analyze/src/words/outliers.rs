@@ -7,7 +7,7 @@ use crate::text::units;
 /// I/O operation that is a slow outlier.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    /// MPI rank; -1 without MPI.
+    /// MPI rank that made the operation; -1 without MPI.
     pub(crate) rank: i32,
     pub(crate) node: String,
     pub(crate) file: String,
@@ -64,8 +64,9 @@ pub(crate) enum Beyond {
 pub(crate) struct SlowOperations {
     /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
     pub(crate) operation: String,
-    /// Number of outliers; next field: number of operations in the sample.
+    /// Number of outliers among the operations of this kind.
     pub(crate) outliers: u64,
+    /// Number of operations of this kind that were compared, outliers included.
     pub(crate) sample: u64,
     pub(crate) beyond: Beyond,
     /// Number of slowest operations in which common properties were searched.
@@ -105,7 +106,7 @@ pub(crate) struct SlowUnit {
     pub(crate) unit: String,
     /// Time of the slow unit / median time of all units.
     pub(crate) slower: f64,
-    /// Number of units that are compared.
+    /// Number of units (ranks, nodes, targets or files) that are compared.
     pub(crate) sample: u64,
     /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
     pub(crate) operation: String,
@@ -114,8 +115,9 @@ pub(crate) struct SlowUnit {
     pub(crate) operations: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: u64,
-    /// Modified z-score of the slow unit; next field: probability of such a score by chance.
+    /// Modified z-score of the slow unit (rank, node, target or file).
     pub(crate) z: f64,
+    /// Probability of the z-score by chance.
     pub(crate) p: f64,
     pub(crate) about: About,
 }

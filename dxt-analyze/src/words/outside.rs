@@ -21,8 +21,9 @@ pub(crate) struct Outside {
     pub(crate) bytes: u64,
     /// True if the mean call is so small that the number of calls decides the time.
     pub(crate) small: bool,
-    /// Time in the library calls; next field: part of this time in system calls.
+    /// Total time in the MPI-IO or HDF5 calls.
     pub(crate) time_ns: u64,
+    /// Part of `time_ns` that is in system calls.
     pub(crate) inside_ns: u64,
     /// Number of MPI_File_set_view calls and their time; `None` if there are none.
     pub(crate) views: Option<(u64, u64)>,

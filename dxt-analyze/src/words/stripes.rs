@@ -19,7 +19,7 @@ pub struct StripePart {
     pub writes: u64,
     /// Sum of the durations of the overlapping writes, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
+    /// Time during which at least two processes were writing to the stripe, ns.
     pub wall_ns: u64,
     /// Number of processes whose writes overlap in time.
     pub process_count: u64,
@@ -30,7 +30,7 @@ pub struct StripePart {
     pub writes_between_nodes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
-    /// Wall-clock time during which at least two nodes were writing, ns.
+    /// Time during which at least two nodes were writing to the stripe, ns.
     pub wall_between_nodes_ns: u64,
     /// Number of nodes whose writes overlap with a write from another node.
     pub node_count: u64,
@@ -45,11 +45,11 @@ pub struct PacePart {
     pub op: &'static str,
     /// Lower bound of the operations' size in bytes; the upper bound (exclusive) is twice the lower one.
     pub from_bytes: u64,
-    /// Number of aligned operations.
+    /// Number of aligned operations that are compared.
     pub aligned: u64,
     /// Mean duration of aligned operations, ns.
     pub aligned_mean_ns: u64,
-    /// Number of unaligned operations.
+    /// Number of unaligned operations that are compared.
     pub unaligned: u64,
     /// Mean duration of unaligned operations, ns.
     pub unaligned_mean_ns: u64,

@@ -7,6 +7,9 @@ use crate::limits::NAMED_EXAMPLES;
 use crate::model::Class;
 use crate::text::units;
 
+/// Advice on a slow storage target.
+pub(super) const AVOID_OST: &str = "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators";
+
 /// Subject of a finding on slow calls: storage target, node, process, file or time span.
 #[derive(Clone, Debug)]
 pub(crate) enum Subject {
@@ -94,12 +97,12 @@ pub(crate) struct SlowCalls {
     pub(crate) class: Class,
     /// Name of the operation if nearly all calls are metadata calls of one operation; else `None`.
     pub(crate) op: Option<String>,
-    /// Duration of the calls / duration of their peers.
+    /// Duration of the slow calls / duration of their peers (similar calls on other units).
     pub(crate) times: f64,
     pub(crate) calls: u64,
     /// Modified z-score of the slow unit (OST, node, process, file, ...), compared with its peers.
     pub(crate) score: f64,
-    /// p-value: probability of such a z-score by chance.
+    /// p-value: probability of the z-score by chance.
     pub(crate) p: f64,
     /// Number of units (the slow one and its peers) that are compared.
     pub(crate) among: usize,
@@ -114,7 +117,7 @@ impl SlowCalls {
         }
     }
 
-    /// Returns the evidence that these calls of `unit` are slow.
+    /// Returns the evidence that the calls of this class on `unit` are slow.
     fn compared(&self, unit: &Subject) -> String {
         format!(
             "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",
@@ -132,7 +135,7 @@ impl SlowCalls {
 /// Processes that are the only users of a slow unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Users {
-    /// One of the processes.
+    /// First of the processes, for a sentence about a single one.
     pub(crate) first: Subject,
     pub(crate) processes: u64,
     /// Ranks of all the processes, in ascending order; `None` if they are not MPI ranks.
@@ -174,7 +177,7 @@ pub(crate) struct SlowUnit {
     /// Slow calls by operation class; the class with the longest time is first.
     pub(crate) calls: Vec<SlowCalls>,
     pub(crate) sole_user: Option<SoleUser>,
-    /// Load of the overloaded storage target / load of the others; `None` if it is not overloaded.
+    /// Load of the overloaded storage target / load of the other targets; `None` if the target is not overloaded.
     pub(crate) load: Option<f64>,
     /// True if calls get slower until the end of the time span.
     pub(crate) grows: bool,
@@ -221,14 +224,7 @@ impl SlowUnit {
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
         evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
-        evidence.extend(self.either.iter().map(|(unit, about)| {
-            let words = format!(
-                "{} cannot be distinguished from {}: the same requests reach both",
-                unit.name(),
-                self.unit.name()
-            );
-            Evidence::of(words, about.clone())
-        }));
+        evidence.extend(indistinguishable(&self.unit, &self.either));
         Words::of(title, evidence, hint)
     }
 
@@ -252,6 +248,18 @@ impl SlowUnit {
             "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: the rank (its host) or the OST is at fault, whichever stays slow",
         )
     }
+}
+
+/// Returns the evidence that each of the storage targets `either` may be the slow one instead of `unit`.
+pub(super) fn indistinguishable<'a>(
+    unit: &'a Subject,
+    either: &'a [(Subject, About)],
+) -> impl Iterator<Item = Evidence> + 'a {
+    either.iter().map(|(other, about)| {
+        let (other, unit) = (other.name(), unit.name());
+        let words = format!("{other} cannot be distinguished from {unit}: the same requests reach both");
+        Evidence::of(words, about.clone())
+    })
 }
 
 /// Formats finding DXT-V001: time span in which calls take longer than at other times.
@@ -315,10 +323,7 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
         return facts.user_or_target(user, target);
     }
     let Some(load) = facts.load else {
-        return facts.slow(
-            "on",
-            "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
-        );
+        return facts.slow("on", AVOID_OST);
     };
     let title = format!(
         "{} {} overloaded: {load:.1} times the load of {}{}, and {} as long",

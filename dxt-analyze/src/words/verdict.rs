@@ -56,9 +56,9 @@ pub(crate) fn one_rank_gathers(
 #[derive(Clone, Debug)]
 pub(crate) struct Aliased {
     pub(crate) file: String,
-    /// Stripe size, bytes.
+    /// Stripe size of the file, bytes.
     pub(crate) stripe_size: u64,
-    /// Number of the file's storage targets.
+    /// Number of storage targets over which the file is striped.
     pub(crate) targets: u64,
     /// OST indices of the storage targets that requests reach, in ascending order.
     pub(crate) used: Vec<u32>,
@@ -136,13 +136,13 @@ pub(crate) fn uncovered(what: &str, share: f64) -> Words {
 #[derive(Clone, Debug)]
 pub(crate) struct Threads {
     pub(crate) process: String,
-    /// Number of other processes with such threads.
+    /// Number of other processes whose threads never read or write at the same time.
     pub(crate) others: u64,
-    /// Number of threads that read or write.
+    /// Number of threads of the process that read or write.
     pub(crate) count: u64,
-    /// Time during which any thread is in a call.
+    /// Time during which any thread of the process is in a call.
     pub(crate) busy_ns: u64,
-    /// Time in calls, summed over threads.
+    /// Time in calls, summed over the process's threads.
     pub(crate) sum_ns: u64,
     /// Time in calls of the thread that spends most time in calls.
     pub(crate) most_ns: u64,
@@ -175,7 +175,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
 /// Asynchronous I/O that does not overlap with computing. Times are in ns, summed over processes.
 #[derive(Clone, Debug)]
 pub(crate) struct NoOverlap {
-    /// True if most of the time is in MPI-IO calls.
+    /// True if most time of the asynchronous I/O is in MPI-IO calls.
     pub(crate) mpi: bool,
     /// True if the I/O is done inside the calls that should only submit it.
     pub(crate) inside_submit: bool,

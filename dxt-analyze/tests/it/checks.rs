@@ -41,7 +41,7 @@ fn value(found: &Value, code: &str) -> f64 {
     row(found, code)["measured"]["value"].as_f64().unwrap_or_else(|| panic!("{code} did not look"))
 }
 
-/// Returns the second condition of a check: counted things, measured value, and minimum.
+/// Returns the second condition of a check as (description of what is counted, measured value, minimum value).
 fn also<'a>(found: &'a Value, code: &str) -> (&'a str, f64, f64) {
     let also = &row(found, code)["also"];
     let amount = |name: &str| also[name]["value"].as_f64().unwrap_or_else(|| panic!("{code}: {also}"));

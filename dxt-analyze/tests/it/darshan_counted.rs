@@ -429,8 +429,6 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// Records reduced over all ranks name the slowest rank, which is found as the cause, whether it moves all bytes (inside MPI-IO or not) or
-/// is only slower.
 /// In one record of all ranks, a call or two of each rank are no calls that one process repeats.
 #[test]
 fn calls_that_each_rank_makes_once_are_not_repeated() {
@@ -460,6 +458,8 @@ fn calls_that_each_rank_makes_once_are_not_repeated() {
     assert!(of_code(&again, "DXT-C035").is_some_and(|found| found["severity"] == "high"), "{}", brief(&again));
 }
 
+/// Records reduced over all ranks name the slowest rank, which is found as the cause, whether it moves all bytes (inside MPI-IO or not) or
+/// is only slower.
 #[test]
 fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let saves = |found: &Value| found["saves_ns"].as_f64().unwrap_or(0.0) / 1e9;

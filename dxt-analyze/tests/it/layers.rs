@@ -15,7 +15,8 @@ const WRITE: u16 = 22;
 const IWRITE: u16 = 23;
 const NESTED: u8 = stream_flags::NESTED;
 const FILE: &str = "/scratch/shared";
-/// Thresholds file that lowers the minimum saving of a finding to 1 ns, since these runs are too short for the default.
+const US: u64 = 1000;
+/// Thresholds file that lowers the minimum saving of a finding, since these runs are too short for the default.
 const SHORT: &[u8] = b"least_saving_ns = 1\n";
 
 /// Returns a job whose operation table also has locks, and independent and nonblocking MPI-IO writes.
@@ -52,7 +53,7 @@ fn layers(bytes: &[u8], code: i32) -> Value {
 
 #[test]
 fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
-    let processes = (0..2).map(|rank| {
+    let process = |rank| {
         let mut process = process(rank, "n");
         // MPI_Init reads a file outside of any MPI-IO call.
         process.add("/etc/conf", op::POSIX_READ, NESTED, 0, 9, 100, 300);
@@ -60,8 +61,8 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
             sieved(&mut process, 1_000_000 + i * 200_000);
         }
         process
-    });
-    let found = layers(&trace_of_calls(&layered(2), processes.collect()), 0);
+    };
+    let found = layers(&trace(&layered(2), (0..2).map(process).collect()), 0);
     let job = &found["job"]["mpiio"];
     let sum = |calls: u64, bytes: u64, us: u64| value!({"calls": calls, "bytes": bytes, "time_ns": us * 1000});
     assert_eq!((&job["calls"], &job["bytes"], &job["time_ns"]), (&20.into(), &2000.into(), &2_000_000.into()));
@@ -75,9 +76,23 @@ fn the_time_of_a_call_is_that_of_the_calls_inside_and_a_rest() {
     assert_eq!(found["files"][0]["write_amplification"], 8.0);
     // Locks and unlocks take 25 % of the time.
     let locks = assert_found(&found, "DXT-L001", &value!({"calls": 40, "time_ns": 2_000_000 / 4}));
-    assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"high".into(), &500_000.into()));
+    // The run of a minute has no price.
+    assert_eq!((&locks["severity"], &locks["cost_ns"]), (&"info".into(), &500_000.into()));
     // Of the 800 µs of data calls, 7/8 are spent on bytes that were not requested.
     assert_eq!(assert_found(&found, "DXT-L002", &value!({"file": FILE}))["cost_ns"], 700_000);
+    // If the run ends with the last call, all reads and locks and 3/4 of the writes would save 575 of 2,900 µs.
+    let bytes = trace_of_calls(&layered(2), (0..2).map(process).collect());
+    let sieving = layers(&bytes, 0);
+    let sieving = assert_found(&sieving, "DXT-L002", &value!({"file": FILE}));
+    assert_eq!((&sieving["severity"], &sieving["saves_ns"]), (&"high".into(), &575_000.into()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = put(folder.path(), "a.dxt", &bytes);
+    let short = put(folder.path(), "short.toml", SHORT);
+    assert_eq!(run(&["layers", "--fail-on", "high", "--thresholds", &short, &path]).status.code(), Some(4));
+    // At the default, so short a run has none; without output of findings, their price decides the exit code all the same.
+    assert_eq!(run(&["layers", "--fail-on", "warn", &path]).status.code(), Some(0));
+    let csv = ["layers", "--format", "csv", "--fail-on", "high", "--thresholds", &short, &path];
+    assert_eq!(run(&csv).status.code(), Some(4));
 }
 
 /// Returns four ranks on two nodes with three collective writes of 100 bytes each. A call lasts for 10 µs once all ranks have arrived, and
@@ -163,7 +178,7 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     assert!(few["hint"].as_str().unwrap().contains("cb_nodes=2"), "{few}");
     assert_eq!(few["cost_ns"], 18_000 / 2 * 4);
     let folder = tempfile::tempdir().unwrap();
-    let path = put(folder.path(), "a.dxt", &trace_of_calls(&layered(4), two_phase()));
+    let path = put(folder.path(), "a.dxt", &trace(&layered(4), two_phase()));
     let strict = put(folder.path(), "strict.toml", b"arrival_wait_share = 0.1\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     let late = assert_found(&found, "DXT-L003", &value!({"time_ns": 15_000}));
@@ -172,10 +187,10 @@ fn collective_calls_are_matched_and_the_late_rank_is_named() {
     let strict = put(folder.path(), "strict.toml", b"communication_share = 0.4\n");
     let found = json(&["layers", "--format", "json", "--thresholds", &strict, &path], 0);
     assert_eq!(assert_found(&found, "DXT-L004", &value!({"time_ns": 12_000}))["cost_ns"], 48_000);
-    let short = put(folder.path(), "short.toml", SHORT);
-    assert_eq!(run(&["layers", "--fail-on", "high", "--thresholds", &short, &path]).status.code(), Some(4));
-    // A run of some µs has no price at the default.
-    assert_eq!(run(&["layers", "--fail-on", "warn", &path]).status.code(), Some(0));
+    // A run of some µs has no price.
+    for (least, code) in [("warn", 0), ("info", 4)] {
+        assert_eq!(run(&["layers", "--fail-on", least, &path]).status.code(), Some(code), "{least}");
+    }
     let text = stdout(&["layers", &path], 0);
     assert!(text.contains("3 collective operations took 35.0 µs") && text.contains("DXT-L005"), "{text}");
     let csv = stdout(&["layers", "--format", "csv", "--table", "collectives", &path], 0);
@@ -329,15 +344,15 @@ fn many_small_independent_calls_on_a_shared_file() {
     let ranks = (0..4).map(|rank| {
         let mut process = process(rank, "n");
         for i in 0..300_u64 {
-            let (at, start) = ((i as i64 * 4 + i64::from(rank)) * 1000, 10_000 + i * 100);
-            process.add(FILE, op::POSIX_WRITE, NESTED, at, 1000, start + 10, start + 90);
-            process.add(FILE, WRITE, 0, at, 1000, start, start + 100);
+            let (at, start) = ((i as i64 * 4 + i64::from(rank)) * 1000, (10_000 + i * 100) * US);
+            process.add(FILE, op::POSIX_WRITE, NESTED, at, 1000, start + 10 * US, start + 90 * US);
+            process.add(FILE, WRITE, 0, at, 1000, start, start + 100 * US);
         }
         process
     });
     let found = layers(&trace_of_calls(&layered(4), ranks.collect()), 0);
     let small = assert_found(&found, "DXT-L006", &value!({"file": FILE}));
-    assert_eq!((&small["cost_ns"], &small["severity"]), (&(1200 * 100).into(), &"high".into()));
+    assert_eq!((&small["cost_ns"], &small["severity"]), (&(1200 * 100_000).into(), &"high".into()));
     assert!(says(small, &["1,200", "4 ranks"]), "{small}");
 }
 

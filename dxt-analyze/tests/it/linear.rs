@@ -5,9 +5,10 @@ use dxt_analyze::topics::NAMES;
 use std::path::Path;
 use std::process::Command;
 
-/// Ranks, or files, of the three jobs.
+/// Ranks, or files, of the three jobs that each command is run on.
 const COUNTS: [usize; 3] = [500, 1000, 2000];
-/// Largest allowed (I(2000) - I(1000)) / (I(1000) - I(500)): 2.0 is linear, 4.0 quadratic; n log n is 2.2.
+/// Largest allowed (I(2000) - I(1000)) / (I(1000) - I(500)), where I(n) is the number of instructions for n ranks or files: 2.0 is linear,
+/// 4.0 quadratic; n log n is 2.2.
 const MOST: f64 = 2.3;
 /// Ranks of the jobs with many files.
 const RANKS: usize = 4;

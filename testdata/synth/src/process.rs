@@ -15,7 +15,7 @@ use trace_format::{Segment, StreamId};
 
 /// Epoch of every process: 2024-01-01 00:00:00 UTC, in ns since 1970.
 pub(crate) const EPOCH_UNIX_NS: i64 = 1_704_067_200_000_000_000;
-/// Time of the first open, in ns since the epoch.
+/// Time of the first open, in ns since the process's epoch (time zero).
 const FIRST_CALL_NS: u64 = 1_000_000;
 /// Typical duration of an open, in ns.
 const OPEN_NS: f64 = 300_000.0;

@@ -77,7 +77,8 @@ impl Default for Unpacked {
     }
 }
 
-/// One column of an encoded segment block: base, bytes per value, prediction, exceptions and byte planes.
+/// One column of an encoded segment block: base (number to add to all values), bytes per value, code of the
+/// prediction, exceptions (values stored separately) and byte planes (one byte of every value each).
 #[derive(Clone, Copy, Default)]
 struct Stored<'a> {
     base: u64,

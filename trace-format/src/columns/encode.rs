@@ -38,8 +38,8 @@ pub struct Summary {
     pub stream_mask: u64,
     /// Sum of the segments' lengths in bytes, modulo 2^64.
     pub bytes: u64,
-    /// True if all segments have the same stream and length, apart from a few exceptions: the remaining columns are mostly noise, in which
-    /// zstd finds few repetitions.
+    /// True if all segments have the same stream (operation on a file) and the same length, apart from a few
+    /// exceptions: the remaining columns are mostly noise, in which zstd finds few repetitions.
     pub noise_only: bool,
     /// Size of the encoded columns before the byte planes (heads and exceptions), in bytes. Each plane has one byte per segment.
     pub planes_at: usize,
@@ -52,7 +52,8 @@ struct Tile {
     high: [u64; COLUMNS],
 }
 
-/// Head of an encoded column: base, bytes per value, prediction, number of exceptions.
+/// Head of an encoded column: base (number subtracted from all values), bytes per value, code of the prediction,
+/// number of exceptions (values stored separately).
 #[derive(Clone, Copy, Default)]
 struct Shape {
     base: u64,
@@ -167,7 +168,7 @@ fn predict(
     (summary, low)
 }
 
-/// Returns the minimum and maximum of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
+/// Returns (minimum, maximum) of the values, computed in four independent chains of comparisons, which a processor runs in parallel.
 fn range(values: &[u64]) -> (u64, u64) {
     let (mut low, mut high) = ([u64::MAX; 4], [0; 4]);
     let (fours, rest) = values.as_chunks::<4>();

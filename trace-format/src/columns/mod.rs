@@ -14,7 +14,7 @@ pub use decode::{Columns, Unpacked, decode};
 pub use encode::{Scratch, Summary, encode};
 pub use scale::TickScale;
 
-/// Number of columns of a block: stream, offset, length, gap, duration.
+/// Number of columns of a block: stream (operation on a file), offset, length, gap to the previous call, duration.
 pub const COLUMNS: usize = 5;
 /// Size of a column's head, in bytes: base (u64), width (u8), prediction (u8), number of exceptions (u16).
 const HEAD_BYTES: usize = 12;
@@ -24,7 +24,7 @@ pub const HEADS_BYTES: usize = COLUMNS * HEAD_BYTES;
 pub(crate) const EXCEPTION_BYTES: usize = 12;
 /// Maximum number of exceptions (values stored separately because they are too large) per column.
 pub const MAX_EXCEPTIONS: usize = 1024;
-/// Number of slots in the table of predicted offsets; a stream uses slot `id % PREDICTORS`.
+/// Number of entries in the table of predicted offsets; a stream (operation on a file) uses entry `id % PREDICTORS`.
 pub const PREDICTORS: usize = 1024;
 
 mod column {
@@ -37,7 +37,8 @@ mod column {
 
 /// Codes for the prediction of the offset column; all other columns store 0.
 mod prediction {
-    /// The predicted offset is the end of the stream's previous segment; the column holds the signed difference, zigzag-encoded.
+    /// The predicted offset is the end of the previous segment of the same stream (operation on a file); the column
+    /// holds the signed difference, zigzag-encoded.
     pub(super) const LAST_END: u8 = 0;
     /// The column holds the offset itself, without prediction.
     pub(super) const NONE: u8 = 1;

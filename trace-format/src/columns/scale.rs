@@ -13,7 +13,8 @@ impl TickScale {
     /// Scale for ticks that already are nanoseconds since the epoch.
     pub const IDENTITY: Self = Self { base: 0, mult: 1 << Self::SHIFT };
 
-    /// Computes the scale from two clock readings that are `ticks` ticks and `nanoseconds` ns apart; `base` is the number of ticks at the epoch.
+    /// Computes the scale from two clock readings that are `ticks` ticks and `nanoseconds` ns apart; `base` is the number of ticks at the
+    /// process's epoch (time zero).
     #[must_use]
     pub fn measured(base: u64, ticks: u64, nanoseconds: u64) -> Self {
         let mult = (u128::from(nanoseconds) << Self::SHIFT) / u128::from(ticks.max(1));

@@ -137,7 +137,7 @@ pub struct BlockHead {
     pub rate: i32,
 }
 
-/// Number of fractional bits of [`BlockHead::rate`].
+/// Number of fractional bits of the fixed-point number [`BlockHead::rate`] (clock-rate correction).
 const RATE_SHIFT: u32 = 42;
 
 /// Applies a block's clock-rate correction to a time: returns `time * (1 + rate * 2^-42)`, rounded down. A block encoded while the program

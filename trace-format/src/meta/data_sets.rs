@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// Form of the elements selected by a transfer to or from a data set. The form's code is its index in [`DataSetAccess::selections`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selection {
-    /// No elements, as in processes that transfer nothing in a collective call.
+    /// No elements are selected, as in processes that transfer nothing in a collective call.
     None,
     /// All elements of the data set are selected.
     All,
     /// Regular hyperslab: one start, stride, count and block per dimension.
     RegularHyperslab,
-    /// Any other union of hyperslabs.
+    /// Irregular hyperslab: any other union of hyperslabs.
     IrregularHyperslab,
     /// List of single elements (points).
     Points,
@@ -45,7 +45,7 @@ impl Selection {
 /// Accesses of one stream (one operation on one file) to a data set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSetAccess {
-    /// Id of the stream (operation on a file).
+    /// Id of the stream (operation on a file) whose calls access the data set.
     pub stream: u32,
     /// Number of calls by form of the selection, in the order of [`Selection`].
     pub selections: [u64; Selection::COUNT],
@@ -53,12 +53,12 @@ pub struct DataSetAccess {
     pub elements: u64,
 }
 
-/// Storage of a chunked data set, as of its last open.
+/// Chunk shape and chunk cache of a chunked data set, when the data set was last opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkDef {
     /// Index of the data set in the process's table of data sets.
     pub data_set: u32,
-    /// Number of elements of a chunk per dimension, slowest first.
+    /// Number of elements of an HDF5 chunk per dimension, slowest first.
     pub shape: Vec<u64>,
     /// Size of the cache that HDF5 keeps for the data set's chunks, in bytes; 0 if unknown.
     pub cache_bytes: u64,

@@ -1,5 +1,5 @@
-//! Memory alignment of the buffers that the program reads into and writes from: counts per stream, and time of calls with aligned and with
-//! unaligned buffers.
+//! Memory alignment of the buffers that the program reads into and writes from: counts per stream (operation on a
+//! file), and time of calls with aligned and with unaligned buffers.
 
 use crate::op::Layer;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct MemoryDef {
     /// Alignment checked, in bytes: a buffer is aligned if its address is a multiple of this number; 0 if the process did not record alignment.
     pub alignment: u64,
-    /// Number of calls with aligned and unaligned buffers by stream, including calls folded into counters.
+    /// Number of calls with aligned and with unaligned buffers, by stream (operation on a file), including calls that
+    /// are stored only as counters.
     pub streams: Vec<MemoryUse>,
     /// Number and total time of calls with aligned and unaligned buffers, by layer, direction and size bin.
     pub costs: Vec<MemoryCost>,
 }
 
-/// Number of calls of one stream by memory alignment of their buffers.
+/// Number of calls of one stream (operation on a file), by memory alignment of the calls' buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
-    /// Id of the stream (operation on a file).
+    /// Id of the stream (operation on a file) whose calls are counted.
     pub stream: u32,
     /// Number of calls whose buffer address is known.
     pub known: u64,
@@ -29,19 +30,19 @@ pub struct MemoryUse {
 /// Number and total time of calls of one layer, direction and size bin, by memory alignment of the calls' buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryCost {
-    /// Layer of the calls.
+    /// Layer (interface) of the calls: POSIX, MPI-IO, ...
     pub layer: Layer,
     /// Direction of the calls: 0 for reads, 1 for writes.
     pub writes: u8,
-    /// Index of the calls' size bin in [`crate::counters::SIZE_BOUNDS`].
+    /// Index of the bin of the calls' transfer size, see [`crate::counters::SIZE_BOUNDS`].
     pub size: u8,
-    /// Number of calls with an aligned buffer.
+    /// Number of calls whose buffer in the program's memory is aligned.
     pub aligned: u64,
-    /// Total time of calls with an aligned buffer, in ns.
+    /// Total time of the calls whose buffer is aligned, in ns.
     pub aligned_ns: u64,
-    /// Number of calls with an unaligned buffer.
+    /// Number of calls whose buffer in the program's memory is not aligned.
     pub unaligned: u64,
-    /// Total time of calls with an unaligned buffer, in ns.
+    /// Total time of the calls whose buffer is not aligned, in ns.
     pub unaligned_ns: u64,
 }
 

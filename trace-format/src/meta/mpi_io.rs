@@ -84,37 +84,37 @@ impl DatatypeRole {
 pub enum Combiner {
     /// Predefined datatype: `MPI_BYTE`, `MPI_DOUBLE`, ...
     Named,
-    /// Made by `MPI_Type_dup`.
+    /// Datatype made by `MPI_Type_dup`.
     Dup,
-    /// Made by `MPI_Type_contiguous`.
+    /// Datatype made by `MPI_Type_contiguous`.
     Contiguous,
-    /// Made by `MPI_Type_vector`.
+    /// Datatype made by `MPI_Type_vector`.
     Vector,
-    /// Made by `MPI_Type_create_hvector`.
+    /// Datatype made by `MPI_Type_create_hvector`.
     Hvector,
-    /// Made by `MPI_Type_indexed`.
+    /// Datatype made by `MPI_Type_indexed`.
     Indexed,
-    /// Made by `MPI_Type_create_hindexed`.
+    /// Datatype made by `MPI_Type_create_hindexed`.
     Hindexed,
-    /// Made by `MPI_Type_create_indexed_block`.
+    /// Datatype made by `MPI_Type_create_indexed_block`.
     IndexedBlock,
-    /// Made by `MPI_Type_create_hindexed_block`.
+    /// Datatype made by `MPI_Type_create_hindexed_block`.
     HindexedBlock,
-    /// Made by `MPI_Type_create_struct`.
+    /// Datatype made by `MPI_Type_create_struct`.
     Struct,
-    /// Made by `MPI_Type_create_subarray`.
+    /// Datatype made by `MPI_Type_create_subarray`.
     Subarray,
-    /// Made by `MPI_Type_create_darray`.
+    /// Datatype made by `MPI_Type_create_darray`.
     Darray,
-    /// Made by `MPI_Type_create_f90_integer`.
+    /// Datatype made by `MPI_Type_create_f90_integer`.
     F90Integer,
-    /// Made by `MPI_Type_create_f90_real`.
+    /// Datatype made by `MPI_Type_create_f90_real`.
     F90Real,
-    /// Made by `MPI_Type_create_f90_complex`.
+    /// Datatype made by `MPI_Type_create_f90_complex`.
     F90Complex,
-    /// Made by `MPI_Type_create_resized`.
+    /// Datatype made by `MPI_Type_create_resized`.
     Resized,
-    /// Made by `MPI_Type_get_value_index` (MPI 4.1).
+    /// Datatype made by `MPI_Type_get_value_index` (MPI 4.1).
     ValueIndex,
     /// Datatype constructor that this version does not know.
     Other,

@@ -131,7 +131,7 @@ pub struct FileDef {
     pub block_size: u32,
 }
 
-/// Bits of [`StreamDef::flags`], each of which applies to all calls of a stream.
+/// Bits of [`StreamDef::flags`], each of which applies to all calls of a stream (operation on a file).
 pub mod stream_flags {
     /// Calls made inside an MPI-IO call of the same thread.
     pub const NESTED: u8 = 1;
@@ -208,12 +208,12 @@ pub struct LayoutDef {
     pub bytes: Vec<u8>,
 }
 
-/// Exact totals over the calls of a stream that are not stored as segments.
+/// Exact totals over the calls of one stream (operation on a file) that are not stored as segments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missing {
-    /// Id of the stream that the counted calls belong to.
+    /// Id of the stream (operation on a file) whose calls were counted.
     pub stream: u32,
-    /// Totals over these calls, with times in ns since the process's epoch.
+    /// Totals over the stream's calls that are not stored as segments, with times in ns since the process's epoch.
     pub counters: Counters,
 }
 
@@ -226,14 +226,15 @@ pub struct Note {
     pub count: u64,
 }
 
-/// Access profile of a file through one layer, over accesses that are not stored as segments.
+/// Statistics of the accesses to a file through one layer, over accesses that are not stored as segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileDef {
     /// Index of the file in the process's file table.
     pub file: u32,
     /// Layer (interface) of the accesses.
     pub layer: Layer,
-    /// Access profile, with times in ns since the process's epoch.
+    /// Statistics of the accesses: sizes, strides, alignment and slowest calls, with times in ns since the process's
+    /// epoch.
     pub profile: Profile,
 }
 
@@ -287,7 +288,7 @@ pub struct Process {
     pub streams: Vec<StreamDef>,
     /// Stripe layouts of the process's files, as read at opens and closes.
     pub layouts: Vec<LayoutDef>,
-    /// Counters of calls that are not stored as segments, by stream.
+    /// Totals over calls that are not stored as segments, by stream (operation on a file).
     pub missing: Vec<Missing>,
     /// Events that were observed but not recorded, with their counts.
     pub notes: Vec<Note>,
@@ -300,10 +301,10 @@ pub struct Process {
     /// Histograms of the extents of the MPI datatypes used by MPI-IO calls, per file and purpose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub datatype_extents: Vec<DatatypeExtents>,
-    /// MPI-IO file views.
+    /// MPI-IO file views that the process set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewDef>,
-    /// Data sets (HDF5) inside the files.
+    /// HDF5 data sets inside the process's files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSetDef>,
     /// Chunk shapes and cache sizes of chunked data sets.
@@ -327,7 +328,7 @@ pub struct Process {
     /// Memory alignment of the buffers of reads and writes.
     #[serde(skip_serializing_if = "MemoryDef::is_none")]
     pub memory: MemoryDef,
-    /// Use of the processors by the threads.
+    /// CPUs on which the process may run, and the times that its threads ran on a CPU or waited for one.
     #[serde(skip_serializing_if = "ProcessorDef::is_none")]
     pub processor: ProcessorDef,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Use of the processors by one process.
+/// CPUs on which a process may run, and the times that its threads ran on a CPU or waited for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorDef {
     /// CPUs of the node on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n`. Empty if unknown.
@@ -27,9 +27,9 @@ pub struct ThreadTimes {
 pub struct CpuSample {
     /// Time of the sample, in ns since the process's epoch, or since the previous sample.
     pub time_ns: u64,
-    /// Time on a CPU, in ns.
+    /// Time that the thread ran on a CPU, in ns.
     pub run_ns: u64,
-    /// Time ready to run but waiting for a CPU, in ns.
+    /// Time that the thread was ready to run but waited for a CPU, in ns.
     pub wait_ns: u64,
     /// Number of context switches because the thread waited for something else than a CPU.
     pub voluntary: u64,
@@ -59,16 +59,19 @@ impl ProcessorDef {
 
 impl ThreadTimes {
     /// Creates the samples of thread `tid` from sums since the thread's start, in order of time. `knows_waits`: true if the time of waiting
-    /// for a CPU is known.
+    /// for a CPU is known. Drops samples in which a sum falls: those of a later thread with the same id.
     #[must_use]
     pub fn of_sums(tid: u32, knows_waits: bool, sums: impl IntoIterator<Item = CpuSample>) -> Self {
         let mut last = CpuSample::default();
         let difference = |sum: CpuSample| {
             let difference = sum.with(&last, u64::saturating_sub);
-            last = last.with(&difference, u64::saturating_add);
-            difference
+            let falls = last.with(&difference, u64::saturating_add) != sum;
+            (!falls).then(|| {
+                last = sum;
+                difference
+            })
         };
-        Self { tid, knows_waits: u8::from(knows_waits), samples: sums.into_iter().map(difference).collect() }
+        Self { tid, knows_waits: u8::from(knows_waits), samples: sums.into_iter().filter_map(difference).collect() }
     }
 
     /// Returns the samples as sums since the thread's start, with times in ns since the process's epoch.
@@ -92,7 +95,7 @@ mod tests {
         let times = ThreadTimes::of_sums(7, true, [sample(5, 100), sample(9, 130), sample(8, 120), sample(20, 140)]);
         assert_eq!(times.samples[1], CpuSample { time_ns: 4, run_ns: 30, wait_ns: 15, voluntary: 0, involuntary: 4 });
         let sums: Vec<CpuSample> = times.sums().collect();
-        assert_eq!(sums, [sample(5, 100), sample(9, 130), sample(9, 130), sample(20, 140)]);
+        assert_eq!(sums, [sample(5, 100), sample(9, 130), sample(20, 140)]);
         assert!(
             ThreadTimes { samples: vec![CpuSample { time_ns: u64::MAX, ..sample(1, 1) }; 3], ..times }.sums().count()
                 == 3

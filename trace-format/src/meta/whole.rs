@@ -31,7 +31,7 @@ impl Order {
 pub struct WholeDef {
     /// Index of the file in the process's file table.
     pub file: u32,
-    /// Layer of the accesses.
+    /// Layer (interface) of the accesses: POSIX, MPI-IO, ...
     pub layer: Layer,
     /// Sequential access counts of the reads; if `known` is 0, the analyzer counts segments instead.
     pub reads: Order,
@@ -39,7 +39,7 @@ pub struct WholeDef {
     pub writes: Order,
     /// Alignment with which the memory addresses of buffers were compared, in bytes; 0 if unknown.
     pub memory_alignment: u64,
-    /// Access profile, including alignment in the file and in memory.
+    /// Statistics of the accesses: sizes, strides, slowest calls, and alignment in the file and in memory.
     pub profile: Profile,
 }
 

@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 /// than decompressing this many bytes.
 const SMALL: u32 = 1 << 20;
 
-/// Lock held while a metadata block larger than [`SMALL`] is decompressed and decoded, so that other threads do not affect if it fits into
-/// memory.
+/// Lock held while a metadata block larger than [`SMALL`] is decompressed and decoded: only one thread at a time
+/// needs much memory, so that success does not depend on other threads.
 static LARGE: Mutex<()> = Mutex::new(());
 
 /// Decoder of the payloads of frames; reuses its buffers.

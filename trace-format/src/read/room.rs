@@ -95,7 +95,7 @@ impl<'a> Meter<'a> {
         false
     }
 
-    /// Returns an error if decoding failed because the memory limit was reached.
+    /// Returns an error about `what` at file offset `offset` if decoding failed because the memory limit was reached; else `None`.
     pub(crate) fn error(&self, what: &'static str, offset: u64) -> Option<Error> {
         self.spent.get().then(|| self.room.spent(what, offset))
     }

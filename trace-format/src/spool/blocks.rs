@@ -1,11 +1,12 @@
-//! Packed blocks (compressed segments of one chunk each), one after another, as in a chunk, a spill file or a staging slot.
+//! Packed blocks (compressed segments of one chunk each), one after another, as in a chunk (segment buffer), a spill file or a staging
+//! slot.
 
 use super::block::{BYTES, FIRST, HEADER_BYTES, MARK, MULT, SEQUENCE, THREAD};
 use super::parts::{u32_at, u64_at};
 use crate::frame::{BLOCK_HEAD_BYTES, BlockHead, FRAME_HEADER_BYTES};
 use std::ops::Range;
 
-/// Packed block: the compressed segments of one chunk.
+/// Packed block: the compressed segments of one chunk (segment buffer of a thread).
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     /// Index of the thread that recorded the segments.

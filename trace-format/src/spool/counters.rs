@@ -21,12 +21,12 @@ pub(super) enum Counts {
     InNoTraceNorTaken,
 }
 
-/// Returns the end offset of the last call added to the stream's counters.
+/// Returns the end offset of the last call added to the counters `bytes` of one stream (operation on a file).
 pub(super) fn previous(bytes: &[u8]) -> Previous {
     Previous::from_raw(i64_at(bytes, folded::PREVIOUS))
 }
 
-/// Decodes the counters of one stream; returns `None` if no calls of the stream are selected.
+/// Decodes the counters of one stream (operation on a file); returns `None` if no calls of the stream are selected by `counts`.
 pub(super) fn of(bytes: &[u8], scale: &TickScale, counts: Counts) -> Option<Missing> {
     let stream = u32::try_from(u64_at(bytes, folded::STREAM).checked_sub(1)?).ok()?;
     // Values are marked as taken before they are marked as written: if both are in a trace, the larger value is the one in the trace.

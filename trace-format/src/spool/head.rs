@@ -97,7 +97,7 @@ impl Head {
         u32_at(&self.0, header::VERSION) == OLDEST_VERSION
     }
 
-    /// Returns the size of one stream's counters in the spool, in bytes.
+    /// Returns the size in the spool of the counters of one stream (operation on a file), in bytes.
     pub(super) fn entry_bytes(&self) -> usize {
         if self.is_of_version_4() { folded::BYTES_4 } else { folded::BYTES }
     }
@@ -134,7 +134,8 @@ impl Head {
         u32_at(&self.0, header::COUNTER) != 0
     }
 
-    /// Returns device and inode (stat(2)) of the spill file; `None` without a spill file, or if the tracer is older than this field.
+    /// Returns (device, inode) (stat(2)) of the spill file, to which the process moves compressed segments; `None` without a spill file, or
+    /// if the tracer is older than this field.
     #[must_use]
     pub fn spill(&self) -> Option<(u64, u64)> {
         let file = (u64_at(&self.0, header::SPILL_DEVICE), u64_at(&self.0, header::SPILL_INODE));

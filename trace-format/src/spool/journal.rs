@@ -33,15 +33,15 @@ pub mod kind {
     pub const COMMUNICATOR: u32 = 8;
     /// Data set; of several records with one data set number, the last is valid.
     pub const DATA_SET: u32 = 9;
-    /// Assignment of a stream to a data set.
+    /// Assignment of a stream (operation on a file) to an HDF5 data set.
     pub const DATA_SET_STREAM: u32 = 10;
     /// Shape (extent) of a data set from the time when the data set was opened or created until the next shape record.
     pub const SHAPE: u32 = 11;
-    /// Use of the processors by a thread, at some time.
+    /// Sample of a thread's use of the processors: times that the thread ran on a CPU or waited for one.
     pub const CPU_SAMPLE: u32 = 12;
 }
 
-/// Use of the processors by a thread, as sums since the thread's start.
+/// Sample of a thread's use of the processors: times on a CPU and waiting for one, as sums since the thread's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadSample {
     /// Thread id in the kernel.
@@ -63,12 +63,12 @@ pub struct DataSet {
     pub path: Vec<u8>,
 }
 
-/// Assignment of a stream to a data set, with the form of the selections of the stream's transfers.
+/// Assignment of a stream (operation on a file) to an HDF5 data set, with the form of the selections of the stream's transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSetStream {
-    /// Id of the stream (operation on a file).
+    /// Id of the stream (operation on a file) that is assigned to the data set.
     pub stream: u32,
-    /// Number of the data set that the stream uses.
+    /// Number of the HDF5 data set that the stream (operation on a file) accesses.
     pub data_set: u32,
     /// Form of the selection in each transfer of the stream; `None` for operations that move no data.
     pub selection: Option<Selection>,
@@ -79,7 +79,7 @@ pub struct DataSetStream {
 pub struct Shape {
     /// Number of the data set that has the shape.
     pub data_set: u32,
-    /// Number of dimensions; 0 for a scalar.
+    /// Number of dimensions of the data set; 0 for a scalar.
     pub dimensions: u32,
     /// Number of elements in the data set.
     pub elements: u64,
@@ -131,7 +131,7 @@ pub fn file(number: u32, file: &FileDef) -> [u8; FILE_BYTES] {
     out
 }
 
-/// Encodes the payload of a stream record. In `stream`, `file` is the journal's number of the file.
+/// Encodes the payload of a stream record, which defines an operation on a file. In `stream`, `file` is the journal's number of the file.
 #[must_use]
 pub fn stream(stream: &StreamDef) -> [u8; 16] {
     let mut out = [0; 16];
@@ -182,7 +182,7 @@ pub fn data_set(number: u32, file: u32) -> [u8; DATA_SET_BYTES] {
     out
 }
 
-/// Encodes the payload of a record that assigns a stream to a data set.
+/// Encodes the payload of a record that assigns a stream (operation on a file) to an HDF5 data set.
 #[must_use]
 pub fn data_set_stream(stream: DataSetStream) -> [u8; 12] {
     let mut out = [0; 12];

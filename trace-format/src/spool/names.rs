@@ -18,27 +18,27 @@ pub struct Names {
     pub job: Job,
     /// Process block that contains only the description of the process.
     pub process: Process,
-    /// Threads by index.
+    /// Definitions of threads, by thread index.
     pub threads: BTreeMap<u32, ThreadDef>,
     /// Indices of the threads whose segments must be folded into counters.
     pub counted_threads: BTreeSet<u32>,
-    /// Files by number.
+    /// Definitions of files, by the journal's file number.
     pub files: BTreeMap<u32, FileDef>,
-    /// Streams by id; the field `file` of a stream is a key of [`Self::files`].
+    /// Streams (operations on files) by id; the field `file` of a stream is a key of [`Self::files`].
     pub streams: BTreeMap<u32, StreamDef>,
     /// Stripe layouts, in the order of the journal's records.
     pub layouts: Vec<LayoutDef>,
-    /// MPI communicators by number.
+    /// Definitions of MPI communicators, by communicator id.
     pub communicators: BTreeMap<u32, CommunicatorDef>,
-    /// Data sets by number.
+    /// Definitions of HDF5 data sets, by data set number.
     pub data_sets: BTreeMap<u32, DataSet>,
-    /// Assignments of streams to data sets, by stream id.
+    /// Assignments of streams (operations on files) to HDF5 data sets, by stream id.
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
     /// Shapes (extents) that data sets had each time they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
     /// Samples of the use of the processors by threads, in the order of the journal's records.
     pub cpu_samples: Vec<ThreadSample>,
-    /// Descriptions of events that were not recorded.
+    /// Descriptions of the kinds of events that the tracer only counts, in the order of the counters in the spool's header.
     pub notes: Vec<String>,
     /// Number of files whose paths are in memory.
     pub(super) paths: usize,
@@ -48,7 +48,7 @@ pub struct Names {
 
 /// Memory per definition in addition to its payload, in bytes; for streams see [`STREAM_BYTES`].
 const THING_BYTES: usize = 100;
-/// Memory per definition of a stream in addition to its payload, in bytes. Streams are the most numerous definitions.
+/// Memory per definition of a stream (operation on a file) in addition to its payload, in bytes. Streams are the most numerous definitions.
 const STREAM_BYTES: usize = 24;
 
 impl Names {
@@ -86,7 +86,8 @@ impl Names {
         self.job.ops.iter().find(|op| op.code == code)
     }
 
-    /// True if all calls of a stream are on one file, so that their order is meaningful; false for the record that many files share.
+    /// True if all calls of a stream (operation on a file) are on one file, so that their order is meaningful; false if the stream belongs
+    /// to the record that many files share.
     pub(super) fn has_order(&self, stream: u32) -> bool {
         let file = self.streams.get(&stream).and_then(|stream| self.files.get(&stream.file));
         file.is_none_or(|file| file.path.as_deref() != Some(OTHER_FILES))
@@ -161,8 +162,9 @@ impl Names {
         Ok(())
     }
 
-    /// Adds the journal records in `bytes`, which must begin at a record; fails if the job or process block is invalid. Returns the number
-    /// of leading bytes that need not be read again; these bytes end before the first record that is still being written.
+    /// Adds the journal records in `bytes`, which must begin at a record, except samples of the use of the processors; fails if the job or
+    /// process block is invalid. Returns the number of leading bytes that need not be read again; these bytes end before the first record
+    /// that is still being written.
     pub(super) fn add_all(&mut self, bytes: &[u8]) -> Result<usize> {
         let (mut records, mut whole, mut at) = (journal::records(bytes), true, 0);
         let mut new_shapes = BTreeSet::new();
@@ -171,7 +173,8 @@ impl Names {
             whole &= at + journal::length(payload) == end;
             at = if whole { end } else { at };
             // A list of empty elements takes more memory than encoded bytes, so the size of the encoding is limited.
-            if matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES {
+            let too_long = matches!(record, kind::JOB | kind::PROCESS) && payload.len() > limits::SPOOL_JOB_BYTES;
+            if record == kind::CPU_SAMPLE || too_long {
                 continue;
             }
             self.add(record, payload)?;

@@ -39,7 +39,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(missing)
     }
 
-    /// Returns offset, capacity and used length of a region, in bytes.
+    /// Returns [file offset, capacity, used length] of a region of the spool, in bytes.
     fn entry(&self, part: Part) -> Result<[u64; 3]> {
         let mut entry = [0; PART_BYTES];
         self.read(entry_offset(part), &mut entry)?;
@@ -50,7 +50,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.size().map_err(|source| Error::Io { offset: 0, length: 0, source })
     }
 
-    /// Checks that the spool's regions, which do not overlap, are together no longer than the file.
+    /// Checks that the used lengths of the spool's regions sum to at most the length of the file: regions of an intact spool do not
+    /// overlap.
     pub(super) fn check(&self) -> Result<()> {
         let mut unclaimed = self.size()?;
         for part in ALL {
@@ -68,7 +69,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.0.read_exact_at(offset, into).map_err(|source| Error::Io { offset, length, source })
     }
 
-    /// Fills `into` with the bytes of a region that begin at position `at` in the region.
+    /// Fills `into` with the bytes of a region of the spool that begin at position `at` in the region.
     pub(super) fn fill(&self, part: Part, at: usize, into: &mut [u8]) -> Result<()> {
         self.read(self.part(part)?.0 + at as u64, into)
     }
@@ -79,7 +80,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         self.read_stored(offset, into).map(drop)
     }
 
-    /// Copies the bytes of a region that are in use.
+    /// Copies the used bytes of a region of the spool.
     pub(super) fn copy(&self, part: Part) -> Result<Sparse> {
         let (offset, length) = self.part(part)?;
         let mut bytes = zeros(offset, length)?;
@@ -139,7 +140,7 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
 
 const ALL: [Part; 6] = [Part::Journal, Part::Arena, Part::Scratch, Part::Folded, Part::Staging, Part::SyncPoints];
 
-/// Decodes a region's entry in the header: offset, capacity and used length, in bytes.
+/// Decodes a region's entry in the spool's header: [file offset, capacity, used length], in bytes.
 fn numbers(entry: &[u8; PART_BYTES]) -> [u64; 3] {
     [0, 8, 16].map(|at| u64_at(entry, at))
 }

@@ -74,7 +74,7 @@ impl Spool {
 
     /// Collects the recordings that are not in any trace.
     ///
-    /// `spill` is the spill file beside the spool, or an empty source; it is read block by block, and once more by
+    /// `spill` is the spill file beside the spool (compressed segments), or an empty source; it is read block by block, and once more by
     /// [`Recovered::write_region`], with 16 bytes per block in memory. `now` is the current reading of the process's clock and of
     /// CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `in_trace` is true if the trace that was being written
     /// ([`Head::cut`]) exists and is complete.
@@ -129,7 +129,8 @@ impl Spool {
         Ok(Recovered { job: journal.job, process, uncertain, threads, scale })
     }
 
-    /// Sets epoch, clock and end of recording in the process block's description.
+    /// Sets the epoch, the clock and the end of recording in the process's description. `latest_ns` is the latest time in the recordings,
+    /// in ns since the epoch.
     fn date(&self, process: &mut Process, scale: &TickScale, latest_ns: u64) {
         let info = &mut process.info;
         info.epoch_unix_ns = i64_at(self.head.bytes(), header::EPOCH_UNIX);
@@ -144,7 +145,8 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Returns counters of calls that are not in any trace, by stream, with the end offset of each stream's last call.
+    /// Returns counters of calls that are not in any trace, by stream (operation on a file), with the end offset of each stream's last
+    /// call.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };
@@ -173,18 +175,20 @@ pub const CUT_SHORT: &str =
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order.
+/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order. Of a thread with samples that know
+/// the time of waiting for a CPU, only those count.
 fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
     samples.sort_by_key(|sample| (sample.tid, sample.ticks));
     let of_thread = |samples: &[ThreadSample]| {
         let sum = |of: &ThreadSample| CpuSample { time_ns: scale.nanoseconds(of.ticks), ..of.sums };
-        let first = samples.first()?;
-        Some(ThreadTimes::of_sums(first.tid, samples.iter().all(|of| of.knows_waits), samples.iter().map(sum)))
+        let (tid, knows_waits) = (samples.first()?.tid, samples.iter().any(|of| of.knows_waits));
+        let usable = samples.iter().filter(|of| of.knows_waits == knows_waits);
+        Some(ThreadTimes::of_sums(tid, knows_waits, usable.map(sum))).filter(|times| times.samples.len() > 1)
     };
     samples.chunk_by(|one, next| one.tid == next.tid).filter_map(of_thread).collect()
 }
 
-/// Adds the streams in `used`, their files and layouts to the process block, and renumbers the files.
+/// Adds the streams (operations on files) in `used`, their files and layouts to the process block, and renumbers the files.
 fn describe(
     process: &mut Process,
     mut files: BTreeMap<u32, FileDef>,
@@ -221,7 +225,7 @@ impl Recovered {
     }
 
     /// Writes the recordings to `out` as region `number` of a trace file; returns the region's index entry, whose offset the caller sets.
-    /// `spill` must be the spill file passed to [`Spool::recover`], of which one block at a time is in memory.
+    /// `spill` must be the spill file (compressed segments) passed to [`Spool::recover`], of which one block at a time is in memory.
     ///
     /// # Errors
     /// Returns the errors of [`Encoder::region`], and [`Error::Io`] if reading from `spill` or writing to `out` fails.

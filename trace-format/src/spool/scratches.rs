@@ -1,4 +1,5 @@
-//! Progress of folding scratch buffers ([`scratch`]) into counters, and the undoing of unfinished additions.
+//! Progress of folding scratch buffers ([`scratch`]), that is of adding their segments to counters, and the undoing of unfinished
+//! additions.
 
 use super::parts::{u32_at, u64_at};
 use super::sparse::Sparse;
@@ -44,19 +45,21 @@ pub(super) fn take_back(counters: &mut Sparse, scratches: &Sparse) {
     }
 }
 
-/// Undoes an unfinished addition of segments in the scratch buffer `scratch` to the counters of one stream, `entry`.
+/// Undoes an unfinished addition of segments in the scratch buffer `scratch` to `entry`, the counters of one stream (operation on a file).
 pub(super) fn take_back_from(entry: &mut [u8], scratch: &[u8]) {
     if let Some(lengths) = being_added(entry, scratch) {
         before_adding(entry, &lengths);
     }
 }
 
-/// Returns the number of the scratch buffer whose segments are being added to one stream's counters; `None` if no addition is in progress.
+/// Returns the number of the scratch buffer whose segments are being added to `entry`, the counters of one stream (operation on a file);
+/// `None` if no addition is in progress.
 pub(super) fn adder(entry: &[u8]) -> Option<usize> {
     usize::try_from(u64_at(entry, folded::ADDER).checked_sub(1)?).ok()
 }
 
-/// Returns the lengths of the segments in `scratch` that are being added to one stream's counters; `None` if no addition is in progress.
+/// Returns the lengths of the segments in `scratch` that are being added to `entry`, the counters of one stream (operation on a file);
+/// `None` if no addition is in progress.
 fn being_added(entry: &[u8], scratch: &[u8]) -> Option<Vec<u64>> {
     let members = u64_at(scratch, scratch::COUNTING) & !u64_at(scratch, scratch::COUNTED);
     let slots = scratch.get(scratch::FIRST..)?.chunks_exact(size_of::<Segment>()).enumerate();

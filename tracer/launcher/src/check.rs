@@ -14,7 +14,8 @@ pub(crate) enum Verdict {
     CannotLoad(String),
 }
 
-/// Runs the tracer to check the settings, since only the tracer knows the rules, and prints the tracer's messages.
+/// Runs the tracer to check the settings for the recording mode `mode` (DXT_ENABLE), since only the tracer knows the rules, and prints the
+/// tracer's messages.
 pub(crate) fn ask(settings: &Settings, mode: &str, library: &Path) -> Verdict {
     let (loads, said) = probe(|command| {
         command.envs(settings.0.iter().map(|(name, value)| (name, value))).env("DXT_ENABLE", format!("check:{mode}"));

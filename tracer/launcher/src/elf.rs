@@ -95,7 +95,8 @@ fn is_glibc(loader: &Path) -> bool {
     std::fs::read(loader).is_ok_and(|bytes| has(&bytes, b"\0GLIBC_PRIVATE\0") && has(&bytes, b"\0_dl_"))
 }
 
-/// Returns the interpreter of a script, or `program` itself if it is no script.
+/// Returns the interpreter of a script, or `program` itself if it is no script. Follows at most `depth` scripts that are interpreters of
+/// each other.
 fn interpreter(program: &Path, depth: usize) -> PathBuf {
     let line = beginning(program, 256);
     let Some(line) = line.strip_prefix(b"#!").filter(|_| depth > 0) else { return program.to_owned() };

@@ -9,8 +9,8 @@ use std::path::Path;
 /// Prefixes of environment variables that advice may set.
 const PREFIXES: [&str; 4] = ["MPICH_", "I_MPI_", "HDF5_", "DXT_"];
 
-/// Adds the settings advised in `directory`, except Open MPI's parameters (`OMPI_MCA_...`), which it returns: Open MPI's launcher passes
-/// them to its ranks by itself, and its option --mca overrides them.
+/// Adds the settings advised in `directory` to `settings`, except Open MPI's parameters (`OMPI_MCA_...`), which it returns: Open MPI's
+/// launcher passes them to its ranks by itself, and its option --mca overrides them.
 pub(crate) fn add(
     settings: &mut Settings,
     directory: &Path,
@@ -59,7 +59,8 @@ pub(crate) fn add(
     Ok(launched)
 }
 
-/// True if the variable `name` is not set yet; otherwise reports that the advice is ignored.
+/// True if the variable `name` is not set yet (environment, `settings`, or a word of `command`). Otherwise reports that the advice in
+/// `directory` is ignored.
 fn is_free(name: &str, settings: &Settings, command: &[OsString], directory: &Path) -> bool {
     let sets = |word: &OsString| {
         word.as_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.is_empty() || rest[0] == b'=')

@@ -62,7 +62,7 @@ impl Kind {
 }
 
 /// Returns the file that lists the programs to run (Open MPI's --app, MPICH's -configfile, srun's --multi-prog), and the index of the
-/// file's word in the command.
+/// file's word in the command `words`; `None` without such a file.
 pub(crate) fn listing(kind: Kind, words: &[OsString]) -> Option<(usize, PathBuf)> {
     let at = words.iter().enumerate().skip(1).find_map(|(at, word)| {
         let found = match (kind, word.to_str()) {
@@ -101,7 +101,8 @@ pub(crate) struct Run {
 const LIST: &str = "OMPI_MCA_mca_base_env_list";
 
 impl Run {
-    /// Builds the command so that the launcher passes the settings to the ranks by its own means.
+    /// Builds the command from its `words` so that the launcher passes the settings to the ranks by its own means (options or environment).
+    /// `launched`: variables for the launcher itself. `listing`: file that lists the programs to run, and its index in `words`.
     pub(crate) fn new(
         kind: Kind,
         words: &[OsString],

@@ -93,7 +93,7 @@ impl Place {
     }
 }
 
-/// Replaces the placeholders of a pattern by their values in this process.
+/// Replaces the placeholders of a pattern (`%u`, `%j`, ...) by their values in this process.
 fn path_of(pattern: &[u8]) -> OsString {
     os(expanded(pattern, |letter| match letter {
         b'%' => Some(b"%".to_vec()),

@@ -18,7 +18,8 @@ pub(crate) struct Remarks<'a> {
 }
 
 impl<'a> Remarks<'a> {
-    /// Inspects all programs that the command is known to start.
+    /// Inspects all programs that the command `words` is known to start, and warns about those that cannot be traced. `listing`: file that
+    /// lists the programs to run, if the launcher reads one.
     pub(crate) fn new(kind: Kind, words: &[OsString], listing: Option<&Path>, library: &'a Path) -> Self {
         let mut remarks = Self { library, untraced: BTreeSet::new(), foreign: None };
         match kind {

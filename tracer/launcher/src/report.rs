@@ -16,7 +16,8 @@ use std::process::{Command, ExitStatus, Stdio};
 /// Signals that `dxt-analyze recover`, run after the command, ignores: they were meant for the command.
 const HELD_OFF: [i32; 4] = crate::signals::ENDING;
 
-/// Recovers traces from the spools (files of recorded data) of processes that were killed or could not write their trace.
+/// Recovers traces from the spools (files of recorded data) of processes that were killed or could not write their trace, by running
+/// `analyze` (path of dxt-analyze; if `None`, only reports the spools).
 pub(crate) fn recover(spools: &Path, place: &Place, conf: &Conf, analyze: Option<&Path>, processes: &mut Processes) {
     for done in files(spools, "done") {
         let _ = std::fs::remove_file(done);

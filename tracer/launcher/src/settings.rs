@@ -67,7 +67,9 @@ impl Settings {
         settings
     }
 
-    /// Adds the tracer's other variables that are set in the environment, so that they reach every node.
+    /// Adds all DXT_... and DARSHAN_... variables of the environment that are not among the settings yet, so that they reach every node.
+    /// Also sets to empty those variables by which a site excludes processes or jobs ([`OF_SITES`]) if only the configuration file sets
+    /// them.
     pub(crate) fn add_environment(&mut self, conf: &Conf) {
         let mut of_environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         of_environment.sort();

@@ -43,7 +43,7 @@ pub(crate) fn joined(name: &str, value: &OsStr) -> OsString {
     word
 }
 
-/// Returns the pattern with each placeholder `%x` replaced by the result of `with`, if it returns one.
+/// Returns the pattern with each placeholder `%x` replaced by the result of `with(x)`; a placeholder for which `with` returns `None` stays.
 pub(crate) fn expanded(pattern: &[u8], mut with: impl FnMut(u8) -> Option<Vec<u8>>) -> Vec<u8> {
     let (mut out, mut rest) = (Vec::new(), pattern);
     while let Some((byte, behind)) = rest.split_first() {

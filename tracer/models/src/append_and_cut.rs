@@ -43,7 +43,7 @@ enum Fault {
 enum Fate {
     Written,
     Failed,
-    /// The process was killed before this step of the cut.
+    /// The process was killed before this step of the cut (taking all segments for the trace).
     Killed(usize),
 }
 

@@ -25,7 +25,7 @@ const ACTIVE: u32 = 1;
 const FULL: u32 = 2;
 const PACKING: u32 = 3;
 const PACKED: u32 = 4;
-/// End times of the segments that fill the chunk. The next constant is the end time of the first segment of the chunk's next owner.
+/// End times of the segments that fill the chunk.
 const ENDS: [u64; 2] = [5, 6];
 const NEXT_END: u64 = 7;
 
@@ -40,12 +40,12 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Destination, in the model, of the block into which the chunk's segments are compressed.
+/// Place, in the model, where the block is stored into which the chunk's segments are compressed.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
-    /// Another chunk, which holds blocks.
+    /// In another chunk, which holds compressed blocks already.
     Elsewhere,
-    /// The chunk from which the segments came.
+    /// In the chunk from which the segments came, which holds blocks from then on.
     Here,
 }
 
@@ -144,7 +144,7 @@ impl Spool {
         [&self.state, &self.thread, &self.sequence].map(|word| word.load(Ordering::Acquire))
     }
 
-    /// Returns the segments of thread 0 that a reader of the spool finds.
+    /// Returns the segments of thread 0 that a reader of the spool (file of recorded data, read by other processes) finds.
     fn read(&self) -> Vec<u64> {
         let blocks = || [&self.staging, &self.own_block, &self.other_block].map(Block::read).concat();
         let mut found = if self.fault == Fault::ReadsBlocksFirst { blocks() } else { Vec::new() };

@@ -66,7 +66,8 @@ impl Slot {
     }
 }
 
-/// Stores a segment into a slot, which is empty or (if `is_filled`) was used before, while a reader copies the slot.
+/// Stores a segment into a slot, which is empty or (if `is_filled`) was used before, while a reader copies the slot (reading the end time
+/// first if `end_first`).
 fn used_again(fault: Fault, is_filled: bool, end_first: bool) {
     let first = u64::from(is_filled);
     let slot = Arc::new(Slot { word: AtomicU64::new(first), end: AtomicU64::new(first) });

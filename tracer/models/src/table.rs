@@ -35,7 +35,7 @@ struct Table {
     backing: AtomicUsize,
     backed: AtomicUsize,
     used: AtomicUsize,
-    /// Used size of the area, as published to readers of the spool.
+    /// Used size of the area in records, as published to readers of the spool.
     shown: AtomicUsize,
     places: [Made; CAPACITY],
 }
@@ -67,8 +67,8 @@ impl Table {
         }
     }
 
-    /// Backs the records up to `end` with storage, like `BACKING` around `back_alone`, on a file system without fallocate(2), where zeros
-    /// are written.
+    /// Backs the records up to `end` with storage, one thread at a time. As on a file system without fallocate(2), new storage is filled
+    /// with zeros.
     fn back(&self, me: usize, end: usize) {
         let together = self.fault == Fault::BackTogether;
         while !together && self.backing.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {

@@ -39,7 +39,7 @@ impl Description {
     }
 
     /// Moves the position by `bytes`. Returns the offset computed by the tracer, true if it is an estimate, and the true offset. `None` if
-    /// the thread is still waiting.
+    /// another thread has the turn, unless `takes_over`. `me`: number of the calling thread.
     fn call(&self, me: u32, bytes: u64, takes_over: bool, fault: Fault) -> Option<(u64, bool, u64)> {
         let (mut turn, mut alone) = (me, true);
         if fault == Fault::NoTurns {

@@ -47,9 +47,10 @@ static LEFT: AtomicU64 = AtomicU64::new(0);
 static HAS_REFUSED: AtomicBool = AtomicBool::new(false);
 /// True if the node quota was exhausted when the spool (file of recorded data) was created, so that the spool has its minimum size.
 static IS_LEAST: AtomicBool = AtomicBool::new(false);
-/// True if the node quota was exhausted when this process last got an answer from the quota file.
+/// True if the node quota (file in which processes reserve bytes of the job's budget) was exhausted when this process last got an answer
+/// from that file.
 static IS_EMPTY: AtomicBool = AtomicBool::new(false);
-/// True if it is counted in the trace that this process uses a fixed share instead of the quota.
+/// True if the trace already counts (as a note) this process as one that uses a fixed share of the budget instead of the quota.
 static IS_NOTED: AtomicBool = AtomicBool::new(false);
 
 /// Number of requests for bytes of the node quota since the last granted one. Only requests 1, 2, 4, 8, ... access the quota file
@@ -68,11 +69,11 @@ const MOST_TO_SETTLE: u32 = 120;
 /// Divisor of the node's part of the job's byte budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and
 /// at most `MOST_QUANTUM`.
 const QUANTA: u64 = 1 << 10;
-/// Minimum number of bytes of the node quota that a process reserves at once.
+/// Minimum number of bytes of the node quota (file in which processes reserve bytes) that a process reserves at once.
 const LEAST_QUANTUM: u64 = 64 << 10;
-/// Maximum number of bytes of the node quota that a process reserves at once.
+/// Maximum number of bytes of the node quota (file in which processes reserve bytes) that a process reserves at once.
 const MOST_QUANTUM: u64 = 4 << 20;
-/// Free bytes of the node quota below which a starting process treats the quota as exhausted.
+/// Free bytes of the node quota (file in which processes reserve bytes) below which a starting process treats the quota as exhausted.
 const LEAST_BEGINNING: u64 = 16 << 10;
 
 /// Divisor of a process's share of the job's byte budget: 1/4 of the share is for file names.
@@ -120,7 +121,7 @@ fn prepared() -> Option<&'static Quota> {
     unsafe { QUOTA.load(Ordering::Acquire).as_ref() }
 }
 
-/// Returns the handle of the node quota; `None` if there is none or it proved unusable.
+/// Returns the handle of the node quota (file in which processes reserve bytes); `None` if there is none or it proved unusable.
 fn quota() -> Option<&'static Quota> {
     prepared().filter(|_| !IS_UNUSABLE.load(Ordering::Relaxed))
 }
@@ -142,7 +143,8 @@ pub(crate) fn share() -> Option<u64> {
     Some(quota.map_or(own, |quota| own.min(quota.share)))
 }
 
-/// Counts in the trace, once, that this process uses a fixed share instead of the quota, or (`has_own_share` is false) takes that count back.
+/// Counts this process in the trace, once, as one that uses a fixed share of the budget instead of the node quota, or (`has_own_share` is
+/// false) takes that count back.
 fn note(has_own_share: bool) {
     let is_noted = || IS_NOTED.load(Ordering::Relaxed);
     if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {
@@ -189,10 +191,13 @@ fn draw(quota: &Quota, needed: u64, least: u64) -> bool {
     quota.reserved() >= needed || self::quota().is_none()
 }
 
-/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice: `lacking`, rounded up to the portion
-/// reserved at once but not above the available bytes; if fewer than `lacking` are available, half of the free bytes, but at least `least`;
-/// 0 if fewer than `least` are available. `part`: the node's part of the budget; `free`: its free bytes; `most`: upper bound for this
-/// process. All in bytes.
+/// Returns the bytes to grant to a process that needs `lacking` more bytes, of which `least` suffice. Available are the smaller of `free`
+/// (free bytes of the node quota) and `most` (upper bound for this process):
+/// - at least `lacking` available: `lacking` rounded up to the portion reserved at once, but at most what is available
+/// - at least `least` available: half of `free`, but at least `least` and at most what is available
+/// - else 0
+///
+/// `part`: the node's part of the budget. All in bytes.
 fn portion(part: u64, lacking: u64, least: u64, most: u64, free: u64) -> u64 {
     let most = most.min(free);
     if lacking <= most {
@@ -214,7 +219,8 @@ fn covers(bytes: u64) -> bool {
     asks && draw(quota, bytes, u64::MAX) || !IS_EMPTY.load(Ordering::Relaxed)
 }
 
-/// Resets the backoff of requests to the node quota, so that the next request accesses the quota file.
+/// Resets the exponential backoff of requests to the node quota (file in which processes reserve bytes), so that the next request accesses
+/// the quota file.
 pub(crate) fn asks_anew() {
     REQUESTS.store(0, Ordering::Relaxed);
 }
@@ -279,7 +285,8 @@ pub(crate) fn known_of_spool() -> (u64, u64) {
     quota().map_or((0, 0), |quota| (quota.job, quota.reserved().saturating_sub(left())))
 }
 
-/// Returns the `bytes` of a removed spool to the quota of `job`. Works without settings, since an untraced process may call it.
+/// Returns the `bytes` of a removed spool (file of recorded data) to the node quota of job number `job`. Works without settings, since an
+/// untraced process may call it.
 pub(crate) fn is_gone((job, bytes): (u64, u64)) {
     if let Some(quota) = quota().filter(|quota| quota.job == job) {
         // If the quota is inaccessible now, this process returns the bytes later, with the rest of its reservation.

@@ -125,7 +125,8 @@ impl Drop for Opened {
     }
 }
 
-/// Returns the last word of the quota file: a hash of the other words, which shows that the file is intact.
+/// Returns the last word of a quota file with this job number and number of reserved bytes: a hash of the other words, which shows that the
+/// file is intact.
 fn check(job: u64, reserved: u64) -> u64 {
     let mut bytes = [0; BYTES];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([MAGIC, job, reserved]) {
@@ -143,7 +144,8 @@ fn whole_file(kind: libc::c_int) -> libc::flock {
 }
 
 impl Quota {
-    /// Creates a handle for the quota file `name` in `directory`, for the job with number `job`. Opens nothing.
+    /// Creates a handle for the quota file `name` in `directory`, for the job with number `job`. `part`: bytes that all processes of this
+    /// node may use; `share`: upper bound for this process. Opens nothing. `None` if a name contains NUL.
     pub(super) fn new(directory: CString, name: &str, job: u64, part: u64, share: u64) -> Option<Self> {
         let path = CString::new([directory.to_bytes(), b"/", name.as_bytes()].concat()).ok()?;
         let (reserved, turn) = (AtomicU64::new(0), Exclusive::new(MOST_WAITS));
@@ -197,7 +199,7 @@ impl Quota {
         }
     }
 
-    /// Opens and locks the quota file; returns `None` if the file is missing and must not be created.
+    /// Opens and locks the quota file; returns `None` if the file is missing and not `creates`. Waits up to `waits` ms for the lock.
     fn locked(&self, creates: bool, waits: &mut u32) -> Result<Option<Opened>, Trouble> {
         // A write beyond RLIMIT_FSIZE would kill the program with SIGXFSZ.
         if process::size_limit() < BYTES as u64 {
@@ -237,7 +239,7 @@ impl Quota {
         Err(Trouble::ForNow)
     }
 
-    /// Changes the number of reserved bytes in the locked file.
+    /// Sets this process's reservation in the locked `file` to `own(bytes reserved so far, free bytes of the node's part)`.
     fn update(&self, file: &Opened, own: impl FnOnce(u64, u64) -> u64) -> Result<(), Trouble> {
         let (before, have) = (file.read(self.job).ok_or(Trouble::ForGood)?, self.reserved());
         // If the file was deleted meanwhile, its number may be less than this process's own reservation.

@@ -101,7 +101,8 @@ impl Arena {
         unsafe { &*header.cast::<Header>() }
     }
 
-    /// Returns the chunks from offset `at` on, each with its offset. `at` must be the start of a chunk.
+    /// Returns the chunks (each a thread's memory for segments) from offset `at` of the arena on, each with its offset. `at` must be the
+    /// start of a chunk.
     fn from(&self, mut at: usize) -> impl Iterator<Item = (usize, Chunk)> {
         let used = self.area.used();
         std::iter::from_fn(move || {
@@ -120,7 +121,7 @@ impl Arena {
         })
     }
 
-    /// Discards all chunks. Called in a forked child.
+    /// Discards all chunks (threads' memory for segments). Called in a forked child.
     ///
     /// # Safety
     /// No thread may hold a chunk.

@@ -10,10 +10,10 @@ use trace_format::{Segment, spool};
 pub(super) struct Header {
     magic: AtomicU64,
     thread: AtomicU32,
-    /// Size of the chunk in bytes, including its header.
+    /// Size of the chunk (memory for a thread's segments) in bytes, including its header.
     bytes: AtomicU32,
     state: AtomicU32,
-    /// Sequence number of the chunk among all chunks that its thread has filled.
+    /// Sequence number of the chunk (memory for a thread's segments) among all chunks that its thread has filled.
     sequence: AtomicU32,
     /// Number of bytes that packed (encoded) blocks occupy in the chunk.
     packed: AtomicU32,
@@ -37,9 +37,9 @@ const _: () = {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum State {
-    /// The thread that owns the chunk is filling it with segments.
+    /// The thread that owns the chunk (memory for a thread's segments) is filling it with segments.
     Active = spool::chunk::ACTIVE,
-    /// The chunk is full, and the thread that owns it no longer uses it.
+    /// The chunk (memory for a thread's segments) is full, and the thread that owns it no longer uses it.
     Full = spool::chunk::FULL,
     /// A thread is packing the chunk: encoding its segments to free the space.
     Packing = spool::chunk::PACKING,
@@ -50,7 +50,7 @@ pub(super) enum State {
 pub(crate) struct Chunk(&'static Header);
 
 impl Chunk {
-    /// Initializes a newly allocated chunk of `bytes` bytes.
+    /// Initializes a newly allocated chunk (memory for a thread's segments) of `bytes` bytes.
     pub(super) fn cut(header: &'static Header, bytes: u32) -> Self {
         header.bytes.store(bytes, Ordering::Relaxed);
         header.state.store(State::Active as u32, Ordering::Relaxed);
@@ -67,7 +67,7 @@ impl Chunk {
         (whole && (HEADER_BYTES..=most).contains(&bytes)).then_some(Self(header))
     }
 
-    /// Returns the chunk whose first slot is at address `first`.
+    /// Returns the chunk (memory for a thread's segments) whose first slot is at address `first`.
     ///
     /// # Safety
     /// `first` must come from [`Self::first`]; chunks stay mapped.
@@ -76,7 +76,7 @@ impl Chunk {
         Self(unsafe { &*((first - HEADER_BYTES) as *const Header) })
     }
 
-    /// Assigns the chunk to the thread with index `thread`, as its chunk number `sequence`.
+    /// Assigns the chunk (memory for segments) to the thread with index `thread`, as its chunk number `sequence`.
     pub(super) fn give(self, thread: u32, sequence: u32) {
         self.0.thread.store(thread, Ordering::Relaxed);
         self.0.sequence.store(sequence, Ordering::Relaxed);
@@ -84,12 +84,12 @@ impl Chunk {
         self.set_state(State::Active);
     }
 
-    /// Returns the index of the owning thread, and the chunk's sequence number among that thread's chunks.
+    /// Returns the index of the owning thread, and the sequence number of this chunk (memory for segments) among that thread's chunks.
     pub(crate) fn owner(self) -> (u32, u32) {
         (self.0.thread.load(Ordering::Relaxed), self.0.sequence.load(Ordering::Relaxed))
     }
 
-    /// Returns the size of the chunk in bytes, including the header.
+    /// Returns the size of the chunk (memory for a thread's segments) in bytes, including the header.
     pub(super) fn bytes(self) -> usize {
         self.0.bytes.load(Ordering::Relaxed) as usize
     }

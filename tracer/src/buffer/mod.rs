@@ -21,7 +21,7 @@ pub(crate) use policy::{chunk_full, next_plain, scratch_full};
 pub(crate) use scratch::SCRATCHES;
 pub(crate) use slot::Slot;
 
-/// Moves the buffers for segments into `parts` of the spool. No segment may exist yet.
+/// Moves the buffers for segments (records of calls) into `parts` of the spool (file that survives a kill). No segment may exist yet.
 #[expect(unsafe_code, reason = "says that nothing is recorded yet")]
 pub(crate) fn lend(arena: &'static Arena, sync_points: &'static Arena, parts: &crate::spool::Parts) {
     // SAFETY: set-up runs in one thread, before any call is recorded. A spool stays mapped.

@@ -18,17 +18,17 @@ use trace_format::{Segment, spool};
 /// Header before each packed block (segments encoded in memory). The block is valid once `bytes` is nonzero.
 #[repr(C, align(8))]
 struct BlockHeader {
-    /// Size of the packed block in bytes, without this header.
+    /// Size of the packed block (encoded segments) in bytes, without this header.
     bytes: AtomicU32,
     /// Index of the thread that made the block's calls, in the table of threads.
     thread: AtomicU32,
-    /// Sequence number, among its thread's chunks, of the chunk whose segments the block holds.
+    /// Sequence number, among its thread's chunks, of the chunk (memory for segments) whose segments the packed block holds.
     sequence: AtomicU32,
     /// Mark: in no trace, taken for the trace being written, or written (`trace_format::spool::block::mark`).
     mark: AtomicU32,
     /// Clock rate with which the block's times were encoded: `TickScale::mult` (ns per tick, in units of 2^-52).
     mult: std::sync::atomic::AtomicU64,
-    /// Index of the block's first segment among the slots of the chunk from which it came.
+    /// Index of the packed block's first segment (record of a call) among the slots of the chunk from which it came.
     first: AtomicU32,
 }
 
@@ -87,7 +87,7 @@ fn new_slots(chunk: Chunk) -> &'static [Segment] {
     all.get(first..).unwrap_or_default()
 }
 
-/// Encodes the segments of a chunk that are in no trace. Appends a block header and the encoded segments to `out`.
+/// Encodes those segments (records of calls) of a chunk that are in no trace yet. Appends a block header and the encoded segments to `out`.
 fn pack(chunk: Chunk, encoder: &mut trace_format::write::Encoder, out: &mut Vec<u8>) -> Option<()> {
     // No segment is marked as taken, since such a chunk is not claimed. Written segments precede new ones, except after a call that was in
     // progress for very long. Such a chunk is not packed, since readers identify a segment by its slot.

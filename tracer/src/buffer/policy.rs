@@ -81,7 +81,8 @@ pub(crate) fn next_plain(arena: &Arena, lane: &Lane) -> usize {
     }
 }
 
-/// Makes `chunk` the current chunk of `lane`, a thread's write position. Returns the address of the first slot, which the caller may fill.
+/// Makes `chunk` (memory for segments) the current chunk of `lane`, a thread's write position. Returns the address of the first slot, which
+/// the caller may fill.
 fn begin_chunk(chunk: Chunk, lane: &Lane) -> usize {
     let sequence = lane.sequence.get();
     lane.sequence.set(sequence + 1);

@@ -13,13 +13,14 @@ use trace_format::{Segment, StreamId};
 
 /// Number of segment slots in a scratch, which takes just over 2 KiB with its header.
 pub(super) const SLOTS: usize = scratch::SLOTS;
-/// Index of the spare slot of a scratch, the last one: only a call interrupted by a signal handler may write to it.
+/// Index of the spare slot of a scratch (buffer of segments to be counted), the last one: only a call interrupted by a signal handler may
+/// write to it.
 pub(super) const SPARE: usize = SLOTS - 1;
 
 /// Slots for segments of one thread that wait to be folded into counters.
 #[repr(C, align(32))]
 pub(crate) struct Scratch {
-    /// Index of the thread whose segments these are, in the spool's list of threads.
+    /// Index of the thread whose segments the scratch holds, in the list of threads of the spool (file that survives a kill).
     thread: AtomicU32,
     unused: u32,
     /// Bit mask of the slots whose segments are in the counters already.
@@ -62,7 +63,7 @@ impl Scratch {
         &self.slots
     }
 
-    /// True if segments in the scratch are marked as taken for a trace being written.
+    /// True if segments in the scratch (buffer of segments to be counted) are marked as taken for a trace being written.
     pub(super) fn is_held(&self) -> bool {
         self.slots.iter().any(Slot::is_taken)
     }
@@ -99,7 +100,7 @@ impl Scratch {
         })
     }
 
-    /// Returns the stream of each slot in the bit mask `members`, with the slot's bit. The slots must be filled.
+    /// Returns the stream (file and operation) of each slot in the bit mask `members`, with the slot's bit. The slots must be filled.
     pub(super) fn streams(&self, members: u64) -> impl Iterator<Item = (u64, StreamId)> {
         self.nearly_all(members).map(|(at, slot)| (1 << at, slot.stream()))
     }

@@ -39,7 +39,8 @@ fn length(place: usize) -> Option<&'static AtomicU32> {
     Some(unsafe { &*at.cast::<AtomicU32>() })
 }
 
-/// Copies a packed block and its header to entry number `place` of the staging area, which the caller owns.
+/// Copies a packed block (encoded segments) and its header to entry number `place`, which the caller owns, of the staging area (temporary
+/// store in the spool).
 pub(super) fn put(place: usize, block: &[u8]) {
     let Some(length) = length(place).filter(|_| block.len() <= BYTES - FIRST) else { return };
     // SAFETY: the entry lies inside the area.

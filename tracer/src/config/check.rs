@@ -34,7 +34,8 @@ pub(crate) fn unknown(environment: &impl Environment) -> Vec<(Vec<u8>, Option<&'
         .collect()
 }
 
-/// True for known `DXT_` variables, and for variables that only tests and module files use.
+/// True for known `DXT_` variables, and for variables of the tests and of the tracer's environment modules (`DXT_TEST_...`,
+/// `DXT_TRACER...`).
 fn is_known(name: &[u8]) -> bool {
     FROM_ENVIRONMENT.iter().any(|known| known.to_bytes() == name)
         || name.starts_with(b"DXT_TRACER")

@@ -86,7 +86,7 @@ fn modules<'e>(environment: &'e impl Environment, name: &CStr) -> impl Iterator<
     environment.get(name).unwrap_or_default().split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
 
-/// True if DARSHAN_MOD_ENABLE enables a DXT module.
+/// True if DARSHAN_MOD_ENABLE enables Darshan's extended tracing (DXT) of POSIX or MPI-IO calls.
 fn enables_dxt(environment: &impl Environment) -> bool {
     modules(environment, c"DARSHAN_MOD_ENABLE").any(|module| matches!(module, b"DXT_POSIX" | b"DXT_MPIIO" | b"*"))
 }

@@ -25,7 +25,7 @@ pub(crate) enum FlushMode {
     /// One file written collectively by all ranks, or one file per process where that is not possible.
     #[default]
     Auto,
-    /// Like `Auto`, but reports if it must fall back to one file per process.
+    /// One file of all ranks, like `Auto`, but reports if each process must write its own file instead.
     Collective,
     /// One file per process, written without any communication.
     Process,
@@ -48,7 +48,7 @@ pub(crate) enum Overflow {
 pub(crate) enum Spool {
     /// Spool file in this temporary directory (`TMPDIR`; may be empty), or in another directory on this node.
     Auto(Vec<u8>),
-    /// Spool file in this directory.
+    /// Spool file (recorded data that survives the process) in this directory.
     In(Vec<u8>),
     /// No spool file: recorded data is only in process memory, and is lost if the process is killed.
     Off,

@@ -36,7 +36,7 @@ pub(crate) struct Least {
 }
 
 impl Site {
-    /// True if any setting can omit a process without MPI.
+    /// True if any setting can exclude a process without MPI from tracing.
     pub(crate) fn judges_processes(&self) -> bool {
         self.mpi_only || self.least != Least::default()
     }

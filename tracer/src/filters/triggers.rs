@@ -7,7 +7,7 @@ use super::Expression;
 /// Default of DXT_SMALL_IO_SIZE, in bytes, as in Darshan. Accesses below this size count as small.
 const SMALL_BYTES: u64 = 10 << 10;
 
-/// Share from 0 to 1, stored in millionths.
+/// Share (of jobs, or of a file's accesses) from 0 to 1, stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Share(u32);
 

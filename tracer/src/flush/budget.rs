@@ -5,7 +5,7 @@ use super::gather::{Held, Ordered};
 use super::left_out::LeftOut;
 use super::unpack::Unpacker;
 use crate::budget::{self, FILE_BYTES, STREAM_BYTES};
-use crate::{buffer, registry};
+use crate::{buffer, cpu_times, registry};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use trace_format::Segment;
@@ -48,7 +48,11 @@ impl Room {
     fn now() -> Option<Self> {
         let share = budget::share()?;
         let files: u64 = registry::files().map(|file| FILE_BYTES + file.reported.len() as u64).sum();
-        let tables = PROCESS_BYTES + files + registry::streams().count() as u64 * STREAM_BYTES;
+        let tables = PROCESS_BYTES
+            + files
+            + registry::streams().count() as u64 * STREAM_BYTES
+            + cpu_times::bytes()
+            + registry::chunks_bytes();
         budget::asks_anew();
         Some(Self { segments: share.saturating_sub(tables).saturating_sub(budget::left()), tables })
     }

@@ -97,7 +97,7 @@ impl From<String> for NoTrace {
     }
 }
 
-/// Writes one trace file of all ranks. Collective.
+/// Writes one trace file of all ranks. `by`: function that ends recording. `counted`: this rank's counts in counters mode. Collective.
 ///
 /// # Errors
 /// Returns the reason why there is no trace of all ranks. All ranks reach the same decision.

@@ -17,7 +17,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Takes all counts from the registry for the trace about to be written; `None` in trace mode.
+    /// Takes all counts from the registry (tables of files and counters) for the trace about to be written; `None` in trace mode.
     pub(super) fn taken() -> Option<Self> {
         if !buffer::counting::is_on() {
             return None;
@@ -34,7 +34,8 @@ impl Counted {
         files.into_values()
     }
 
-    /// Returns the profiles to the registry because the trace could not be written, so that the next trace gets them.
+    /// Returns the access profiles to the registry (tables of files and counters) because the trace could not be written, so that the next
+    /// trace gets them.
     pub(super) fn give_back(&self) {
         self.profiles.iter().for_each(|(file, layer, profile)| file.give_back(*layer, profile));
     }
@@ -61,8 +62,8 @@ impl Counted {
         }
     }
 
-    /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode if
-    /// there are no such files.
+    /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode
+    /// unless some files were counted so.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();

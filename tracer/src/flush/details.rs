@@ -74,7 +74,8 @@ pub(super) fn add_alone(process: &mut Process, files: impl Iterator<Item = &'sta
     process.hints.extend(more);
 }
 
-/// Returns memory alignment counts of the record's streams. `reported`: counts per stream, and costs in ticks.
+/// Returns memory alignment counts of the record's streams. `reported`: counts per stream, and the number and total time (in ticks) of
+/// calls by size and alignment.
 pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale: &TickScale) -> MemoryDef {
     let (by_stream, costs) = reported;
     let of = |def: &StreamDef| {
@@ -98,8 +99,8 @@ pub(super) fn memory(process: &Process, reported: &(Vec<[u64; 2]>, Costs), scale
     MemoryDef { alignment, streams, costs }
 }
 
-/// Returns the record of memory buffer alignment for counters mode, in which it is not counted: only the alignment setting in bytes, or 0
-/// for the default.
+/// Returns the record of memory buffer alignment for counters mode, in which alignment is not counted: only the alignment setting in bytes,
+/// or 0 for the default.
 pub(super) fn counted_memory() -> MemoryDef {
     let alignment = record::memory_alignment();
     let is_usual = alignment == MEMORY_ALIGNMENT as u64;
@@ -120,7 +121,7 @@ pub(super) fn hints(mut number: impl FnMut(&'static File) -> Option<u32>) -> Vec
     registry::hints().filter_map(of_file).collect()
 }
 
-/// Adds to a process's record the HDF5 data sets whose streams are in it.
+/// Adds to a process's record the HDF5 data sets to which streams of the record belong.
 fn add_data_sets(process: &mut Process) {
     let file_of: BTreeMap<u32, u32> = process.streams.iter().map(|stream| (stream.id, stream.file)).collect();
     let access = |one: &'static Use| DataSetAccess {

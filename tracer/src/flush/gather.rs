@@ -74,8 +74,8 @@ impl Gathered {
         Self { process, threads, scale: calibration.scale }
     }
 
-    /// Collects the counters of all files except the files in the common record of several ranks (`reduced`). If there is a common record,
-    /// notes are omitted too, since it has their sums.
+    /// Collects the counters of all files (from `counted`) except the files in the common record of several ranks (`reduced`). If there is
+    /// a common record, notes are omitted too, since that record has their sums. Omits paths whose hash is in `known`.
     pub(super) fn counted(
         by: &str,
         calibration: &Calibration,
@@ -172,8 +172,8 @@ pub(super) fn calibrate() -> Calibration {
     calibration
 }
 
-/// Returns the process information for the trace, whose end time is also stored in the spool. `by`: function or signal that ends the
-/// process.
+/// Returns the process information for the trace. Also stores its end time in the spool (file of recorded data). `by`: function or signal
+/// that ends the process.
 fn own_info(by: &str, calibration: &Calibration) -> ProcessInfo {
     let info = describe::process(by, calibration);
     let earlier = PART_ENDS.compare_exchange(0, info.end_ns, Ordering::Relaxed, Ordering::Relaxed);
@@ -207,7 +207,8 @@ pub(super) enum Held {
     Again(Vec<u8>),
 }
 
-/// Returns, per thread, the segments for this trace, in order: chunks and packed blocks by sequence number, then the scratch.
+/// Returns, per thread, the segments for this trace, in order: chunks and packed (encoded) blocks by sequence number, then the scratch
+/// (segments to be counted).
 pub(super) fn segments() -> Vec<Vec<Ordered>> {
     let mut threads: Vec<Vec<Ordered>> = (0..THREADS.len()).map(|_| Vec::new()).collect();
     let mut add = |thread: u32, sequence: u32, piece: Held| {
@@ -263,7 +264,8 @@ fn used_streams(threads: &[Vec<Ordered>]) -> Vec<bool> {
     used
 }
 
-/// Adds the files, streams, layouts and counters in use to `process`. `used`: per stream id, true if the stream has segments.
+/// Adds the files, streams (calls with the same file and operation), stripe layouts and counters in use to `process`. `used`: per stream
+/// id, true if the stream has segments.
 fn describe(process: &mut Process, used: &[bool], left_out: &LeftOut, scale: &TickScale, known: &[u64]) {
     let all: Vec<&'static File> = registry::files().collect();
     let mut number_of = std::collections::BTreeMap::new();

@@ -134,7 +134,7 @@ pub(super) fn look(config: &Config) -> Result<Vec<u8>, String> {
     Ok(directory.path().to_vec())
 }
 
-/// Opens, on another rank, the unfinished trace file that rank 0 has created.
+/// Opens, on another rank, the unfinished trace file that rank 0 has created as `name` in `directory`, with this inode number.
 ///
 /// # Errors
 /// Fails if the file cannot be written to from this process.

@@ -20,7 +20,7 @@ use trace_format::{Segment, StreamId};
 /// Value of the minimum length in bytes for a stream of which no segment is written: longer than any segment.
 const NONE: u64 = u64::MAX;
 
-/// Moves the segments of threads that are only counted from `threads` to the counters in `left_out`.
+/// Moves all segments of threads marked as only counted (`ThreadRecord::counts`) from `threads` to the counters in `left_out`.
 pub(super) fn counted_only(threads: &mut [Vec<Ordered>], left_out: &mut LeftOut, scale: &TickScale) {
     for (index, _) in THREADS.numbered().filter(|(_, thread)| thread.counts.load(Ordering::Relaxed)) {
         let pieces = threads.get_mut(index).map(std::mem::take).unwrap_or_default();
@@ -113,7 +113,8 @@ fn parted(segments: impl Iterator<Item = Segment>, least: &[u64]) -> (Vec<Segmen
     segments.partition(|segment| segment.length() >= least(segment))
 }
 
-/// Returns the access counts by which triggers decide, per file: from segments in memory, and from segments already folded into counters.
+/// Returns the access counts by which triggers decide, per file: from the segments in memory (`threads`), and from segments already folded
+/// into counters.
 fn accesses(
     threads: &[Vec<Ordered>],
     triggers: &Triggers,

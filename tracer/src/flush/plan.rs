@@ -26,9 +26,9 @@ const PATH_BYTES: usize = 4096 + 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Maximum number of pairs (file, layer through which the file is used).
+    /// Maximum number of pairs (file, layer through which the file is used) in the common record of several ranks.
     pub(super) pairs: usize,
-    /// Maximum number of files accessed with MPI datatypes.
+    /// Maximum number of files accessed with MPI datatypes in the common record of several ranks.
     pub(super) datatypes: usize,
 }
 
@@ -135,7 +135,7 @@ impl Plan {
 }
 
 /// Creates, on rank 0, the trace file and the plan to broadcast (file, mode, names). Returns the plan, the file (or the reason why there is
-/// none), and the file names for the job block.
+/// none), and the file names for the job block: none if `muted`, since rank 0 is then not recorded.
 fn make(
     world: &World,
     config: &Config,
@@ -169,9 +169,10 @@ fn room(counted: &Counted) -> PlannedRoom {
     PlannedRoom { streams: more(counted.streams.len()), pairs: more(pairs.len()), datatypes: typed + typed / 4 + 8 }
 }
 
-/// Broadcasts rank 0's plan (trace file, mode, names). Also returns, on rank 0, the file and the file names for the job block. Collective:
-/// one call, or two in counters mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take
-/// part, or why there is no file.
+/// Broadcasts rank 0's plan (trace file, mode, names). Also returns, on rank 0, the file and the file names for the job block. `counted`:
+/// this rank's counts in counters mode; `muted`: true if rank 0 is not recorded, so that there are no names. Collective: one call, or two
+/// in counters mode if rank 0 has more names than the first call holds. The error is the reason why this rank cannot take part, or why
+/// there is no file.
 pub(super) fn share(
     world: &World,
     config: &Config,

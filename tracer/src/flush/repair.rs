@@ -55,7 +55,8 @@ mod tests {
         (0..bytes as u64).map(|i| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 | 1).collect()
     }
 
-    /// Returns the number of bytes repaired, and the content of a file that held `found` before `body` was repaired at offset `at`.
+    /// Repairs a file with content `found`, in which this rank's part `body` belongs at offset `at`. MPI was to write the part's first
+    /// `given` bytes. Returns the number of bytes rewritten, and the file's content afterwards. `name`: for the test's directory.
     fn repaired(name: &str, found: &[u8], (at, body): (u64, &[u8]), given: usize) -> (u64, Vec<u8>) {
         let place: PathBuf = std::env::temp_dir().join(format!("dxt-repair-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);

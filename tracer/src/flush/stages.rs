@@ -74,7 +74,8 @@ pub(super) fn encode_again() {
     FLUSH.sizes.iter().for_each(|place| place.store(0, Ordering::Relaxed));
 }
 
-/// Stores the sizes of the encoded regions (parts of the file), and appends a frame with times and sizes of this flush to the last region.
+/// Stores the sizes of the encoded regions (parts of the file) and the number of segments packed before, and appends a frame with times and
+/// sizes of this flush to the last region.
 pub(super) fn describe(regions: &mut [Region], packed_segments: u64) {
     FLUSH.packed.store(packed_segments, Ordering::Relaxed);
     let [raw, columns, compressed, whole] = &FLUSH.sizes;

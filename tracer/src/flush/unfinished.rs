@@ -252,7 +252,7 @@ pub(super) mod in_work {
     }
 }
 
-/// Returns the `number`-th candidate (from 1) for the final file name of a trace.
+/// Returns the `number`-th candidate (from 1) for the final file name of a trace: `stem`, from the second on with the number.
 fn final_name(stem: &str, number: u32) -> Result<CString, String> {
     let number = if number == 1 { String::new() } else { format!(".{number}") };
     c_string(format!("{stem}{number}.dxt"))
@@ -261,7 +261,8 @@ fn final_name(stem: &str, number: u32) -> Result<CString, String> {
 /// Maximum number of checks, 1 ms apart, if another process has given its file the final name.
 const MOST_WAITS: u32 = 2_000;
 
-/// True if file `inode`, which another process writes under `name`, has its final name; waits at most [`MOST_WAITS`] ms for it.
+/// True if file `inode`, which another process writes under `name`, has its final name, which begins with `stem`; waits at most
+/// [`MOST_WAITS`] ms for it.
 pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem: &str) -> bool {
     let flags = libc::O_PATH | libc::O_NOFOLLOW;
     let number_of = |name: &CStr| {

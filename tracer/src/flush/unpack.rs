@@ -27,7 +27,8 @@ impl<'a> Unpacker<'a> {
         head.and_then(Result::ok).map_or(u64::MAX, |head| head.stream_mask)
     }
 
-    /// Decodes the segments of a packed block, with times in ns since the epoch; returns `None` if the block cannot be decoded.
+    /// Decodes the segments of a packed block (segments encoded in memory), with times in ns since the epoch; returns `None` if the block
+    /// cannot be decoded.
     pub(super) fn segments(&mut self, block: &Block) -> Option<Vec<Segment>> {
         self.decoded(block.frame, block.mult)
     }
@@ -55,8 +56,8 @@ impl<'a> Unpacker<'a> {
         (0..columns.len()).map(segment).collect()
     }
 
-    /// Encodes segments (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty if there are no segments.
-    /// Returns `None` if encoding fails.
+    /// Encodes segments of thread number `thread` (times in ns since the epoch) as a frame (block as in the trace file). The frame is empty
+    /// if there are no segments. Returns `None` if encoding fails.
     pub(super) fn packed(&mut self, thread: u32, segments: &[Segment]) -> Option<Vec<u8>> {
         let encoder = match &mut self.encoder {
             Some(encoder) => encoder,

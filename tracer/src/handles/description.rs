@@ -31,7 +31,8 @@ pub(crate) enum Position {
 pub(crate) struct Placed {
     /// File offset in bytes, or -1 if unknown.
     pub(crate) offset: i64,
-    /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: others may have moved the position or the end of the file.
+    /// Bits of [`stream_flags`] for the call. One bit marks an estimated offset: other threads or processes may have moved the position or
+    /// the end of the file.
     pub(crate) marks: u8,
 }
 
@@ -48,7 +49,7 @@ impl Placed {
         Self { offset, marks: if is_estimate { stream_flags::ESTIMATED } else { 0 } }
     }
 
-    /// Adds `manner`, the open flags of the call's file, to the flags.
+    /// Adds `manner`, the open flags of the call's file, to the flags recorded for the call.
     #[inline(always)]
     pub(crate) const fn by(self, manner: Manner) -> Self {
         Self { marks: self.marks | manner.bits(), ..self }
@@ -61,8 +62,8 @@ pub(crate) struct Description {
     file: AtomicUsize,
     position: AtomicI64,
     kind: AtomicU8,
-    /// True if others move the position without the serialization of [`turns`]: other processes, or a thread whose turn (right to move the
-    /// position) was taken over.
+    /// True if the position is also moved without the serialization of [`turns`]: by other processes, or by a thread whose turn (right to
+    /// move the position) was taken over.
     others: AtomicBool,
     /// Number of descriptors that refer to this description.
     references: AtomicU32,
@@ -240,7 +241,8 @@ impl Description {
         used.is_plain() && !self.others.load(Ordering::Relaxed)
     }
 
-    /// True if a C stream's position is only an estimate: others move it too, or (for `writes`) the flushed bytes will be appended.
+    /// True if a C stream's position is only an estimate: other processes or threads may move the position too, or (for `writes`) the
+    /// flushed bytes will be appended.
     #[inline(always)]
     pub(crate) fn is_in_doubt(&self, writes: bool) -> bool {
         self.others.load(Ordering::Relaxed) || writes && self.appends()

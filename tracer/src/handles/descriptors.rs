@@ -229,8 +229,8 @@ pub(super) fn made(number: libc::c_int) -> Unasked {
     Unasked(slot(number).map_or(std::ptr::null_mut(), |slot| slot.state.load(Ordering::Acquire)))
 }
 
-/// Enters `number` as newly opened on `file`, or as not recorded if `file` is `None`. `made` is the state of `number` just after the open;
-/// if the state has changed since, the number becomes unknown again.
+/// Enters `number` as newly opened on `file` at file position `at`, or as not recorded if `file` is `None`. `made` is the state of `number`
+/// just after the open; if the state has changed since, the number becomes unknown again.
 pub(super) fn open(
     number: libc::c_int,
     made: Unasked,

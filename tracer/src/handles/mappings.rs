@@ -104,7 +104,8 @@ fn search(start: usize, length: usize, take: bool) -> Option<Found> {
     search_table(start, length, take, &mut found.0).then_some(found)
 }
 
-/// Searches the table; returns false if nothing was found. Fills `found` in place, since there may be little stack.
+/// Searches the table for mapped ranges that overlap `length` bytes from address `start`, and removes these from the table if `take`.
+/// Returns false if nothing was found. Fills `found` in place, since there may be little stack.
 #[cold]
 #[inline(never)]
 fn search_table(start: usize, length: usize, take: bool, found: &mut [Option<Mapping>; MOST]) -> bool {

@@ -16,7 +16,7 @@ pub(crate) struct Operation {
     submitted: Cell<MaybeUninit<Submitted>>,
     /// Index of the request in the array that the program passed to the completing call.
     index: Cell<u32>,
-    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete, or null.
+    /// Next request in the list of requests that one call (such as MPI_Waitall) may complete; null at the end of the list.
     next: Cell<*const MpiRequest>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Takes hold of those requests in `handles` that are nonblocking MPI-IO, and stores their indices in `handles`.
+    /// Takes hold of those requests in `handles` that are nonblocking MPI-IO, and stores in each request its index in `handles`.
     pub(crate) fn take(handles: impl Iterator<Item = usize>) -> Self {
         let mut held = Self { first: std::ptr::null() };
         let mut last: Option<&MpiRequest> = None;

@@ -103,7 +103,7 @@ const WORDS: usize = 32;
 
 /// Cache entry: path of a directory to which a descriptor of the program refers.
 struct Directory {
-    /// Sequence lock: odd while the entry is being written.
+    /// Sequence lock of the cache entry: odd while a thread writes the entry.
     turn: AtomicU32,
     moment: AtomicU64,
     identity: [AtomicU64; 3],

@@ -80,7 +80,7 @@ unsafe impl Zeroed for Stored {}
 const CERTAIN: u64 = 0;
 /// State of [`Stored::settled`]: the descriptor was checked, and the operation's file is unknown.
 const UNCERTAIN: u64 = 1;
-/// Number of the next descriptor check; distinguishes it from the check of an earlier operation in the same table entry.
+/// Number of the next descriptor check; distinguishes that check from the check of an earlier operation in the same table entry.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const NUMBER_BITS: u32 = 16;
 
@@ -190,8 +190,8 @@ pub(crate) fn seen_done(key: Key, end: u64) {
     }
 }
 
-/// Stores for good which file is used by the operation at table index `place`: the submitting call has returned, so the kernel has resolved
-/// the descriptor.
+/// Stores for good which file is used by the operation at table index `place` that was submitted to `owner` with sequence number `turn`:
+/// the submitting call has returned, so the kernel has resolved the descriptor.
 pub(crate) fn settle(place: u16, owner: usize, turn: u64) {
     let place = OPERATIONS.get(place.into());
     place.into_iter().for_each(|place| settle_in(place, owner, turn));

@@ -16,7 +16,8 @@ use trace_format::meta::{FileKind, LayoutMoment};
 /// Maximum length of a path that the kernel returns (PATH_MAX), in bytes.
 pub(crate) const PATH_BYTES: usize = libc::PATH_MAX as usize;
 
-/// Resolves a descriptor that the program has just opened. `asked` has the arguments of the open call, if known. May change errno.
+/// Finds or creates the file record for `number`, a descriptor that the program has just opened with the flags `manner`, and enters the
+/// descriptor in the table; `None` if the file is not recorded. `asked` has the arguments of the open call, if known. May change errno.
 pub(crate) fn opened(number: libc::c_int, asked: Option<Asked>, manner: Manner) -> Option<Opened> {
     let made = descriptors::made(number);
     let found = opened_file(number, asked);
@@ -76,7 +77,8 @@ fn position_kind(kind: FileKind) -> Position {
     if kind == FileKind::Character { Position::None } else { Position::Followed }
 }
 
-/// Returns the target of descriptor `number`; `None` if its file is not recorded. An unknown number is looked up in the kernel.
+/// Returns the target (file and file position) of calls on descriptor `number`; `None` if its file is not recorded. An unknown number is
+/// looked up in the kernel.
 #[inline(always)]
 pub(crate) fn descriptor(number: libc::c_int) -> Option<Target> {
     let seen = descriptors::changes();
@@ -101,7 +103,8 @@ fn elsewhere(number: libc::c_int) -> Option<Target> {
 const LOOKS: u32 = 40;
 const LOOKS_AT_ONCE: u32 = 10;
 
-/// Looks up a descriptor in the kernel whose opening the tracer did not see. Preserves errno.
+/// Looks up descriptor `number`, whose opening the tracer did not see, in the kernel. `seen`: number of descriptor changes before the
+/// look-up. Preserves errno.
 #[cold]
 fn inherited(number: libc::c_int, mut seen: u64) -> Option<Target> {
     if crate::sys::is_shut() {

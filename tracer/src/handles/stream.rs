@@ -33,7 +33,7 @@ pub(crate) struct StreamPosition {
 const NOT_LEFT: i64 = i64::MIN;
 
 impl StreamPosition {
-    /// Makes an empty cache of a C stream's position, which others may move ([`Trust::Others`]).
+    /// Makes an empty cache of a C stream's position, which any holder of the descriptor may move ([`Trust::Others`]).
     pub(super) const fn new() -> Self {
         Self {
             trust: AtomicU8::new(Trust::Others as u8),
@@ -70,7 +70,8 @@ impl StreamPosition {
     }
 
     /// Returns the current position of a stream that was at `at` after the last call and has since moved within its buffer. Inlined header
-    /// code, such as getc_unlocked, moves within the buffer; the function that it calls at the end of the buffer resets the cache.
+    /// code, such as getc_unlocked, moves within the buffer; the function that it calls at the end of the buffer resets the cache. `read`,
+    /// `input_end`, `output`, `written`: the buffer pointers now (see [`Marks`]).
     #[cold]
     #[inline(never)]
     fn moved_on(&self, at: i64, read: usize, input_end: usize, output: usize, written: usize) -> i64 {

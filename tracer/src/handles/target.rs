@@ -9,7 +9,8 @@ use std::num::NonZero;
 
 /// File and position on which a call with a descriptor acts, as known before the call. Another thread may close the descriptor at any time;
 /// the record may then be reused for another file, even right after the check that follows the call. So file and open flags are read before
-/// the check ([`Self::used`]), and only a turn, which prevents reuse, may change the position ([`Description::moving`]).
+/// the check ([`Self::used`]), and only a call that holds a turn (right to move the position), which prevents reuse, may change the
+/// position ([`Description::moving`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Target {
     /// Open file description to which the descriptor referred before the call.
@@ -91,7 +92,8 @@ impl Target {
     }
 }
 
-/// Returns the file like [`Target::used`], after some descriptor has changed. Takes no reference, so that hooks can keep the target in registers.
+/// Returns the file like [`Target::used`], after some descriptor has changed. `None` if that was `number` (a change after the first `seen`
+/// ones). Takes no reference, so that hooks can keep the target in registers.
 #[cold]
 #[inline(never)]
 fn still_used(description: &'static Description, number: libc::c_int, seen: u64) -> Option<Used> {
@@ -112,7 +114,7 @@ impl Used {
         std::ptr::from_ref(file).expose_provenance() | usize::from(manner.small())
     }
 
-    /// Returns `file` as used without open flags.
+    /// Makes the value for a call on `file` without special open flags (append, synchronous, direct).
     pub(crate) fn plain(file: &'static File) -> Option<Self> {
         NonZero::new(Self::word(file, Manner::PLAIN)).map(Self)
     }

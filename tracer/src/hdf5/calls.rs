@@ -152,20 +152,22 @@ impl Library {
         Some(self.extent(space, selection, elements))
     }
 
-    /// Returns the chunks of a data set and its chunk cache; `None` if the data set is not stored in chunks.
+    /// Returns the chunks of a data set and its chunk cache, of rank 0 if the data set is not stored in chunks; `None` if HDF5 does not say.
     pub(crate) fn chunks(&self, data_set: Hid) -> Option<Chunks> {
         let mut chunks = Chunks { rank: 0, shape: [0; MAX_RANK], cache_bytes: 0 };
         let creation = self.h5d_get_create_plist(data_set);
         if creation < 0 {
             return None;
         }
-        if self.h5p_get_layout(creation) == CHUNKED {
-            let rank = self.h5p_get_chunk(creation, MAX_RANK as c_int, chunks.shape.as_mut_ptr());
-            chunks.rank = usize::try_from(rank).unwrap_or(0).min(MAX_RANK);
-        }
+        let layout = self.h5p_get_layout(creation);
+        let rank = match layout {
+            CHUNKED => self.h5p_get_chunk(creation, MAX_RANK as c_int, chunks.shape.as_mut_ptr()),
+            _ => layout.min(0),
+        };
         self.h5p_close(creation);
+        chunks.rank = usize::try_from(rank).ok()?.min(MAX_RANK);
         if chunks.rank == 0 {
-            return None;
+            return Some(chunks);
         }
         let access = self.h5d_get_access_plist(data_set);
         if access >= 0 {

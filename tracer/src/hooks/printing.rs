@@ -1,21 +1,20 @@
 //! Writes to standard output and standard error that wait for their reader: a pipe, socket or terminal. Only writes of [`LONG_NS`] and more are
 //! recorded, on a pseudo-file, so that a program that prints freely has no segments for it.
-#![expect(unsafe_code, reason = "fstat(2)")]
+#![expect(unsafe_code, reason = "fstat(2), ioctl(2)")]
 
-use crate::handles;
 use crate::ops::Op;
 use crate::record::{Call, End};
-use crate::registry::{Identity, STANDARD_PATHS};
+use crate::registry::{self, Identity, STANDARD_PATHS};
 use crate::tls::Thread;
-use crate::{clock, errno};
+use crate::{clock, errno, mpi, state};
 use libc::c_int;
 
 /// Minimum duration of a recorded write, in ns: a pipe with room takes some microseconds.
 const LONG_NS: u64 = 1_000_000;
 
 /// Runs `call`, a transfer on a descriptor whose file is not recorded; `moved` extracts the number of bytes from its result, negative on failure.
-#[cold]
-#[inline(never)]
+/// Inlined: if the closures were passed on, their variables would lie in memory, which costs hooks some 17 instructions per recorded call.
+#[inline(always)]
 pub(super) fn waiting<T>(
     thread: &'static Thread,
     number: c_int,
@@ -23,36 +22,67 @@ pub(super) fn waiting<T>(
     call: impl FnOnce() -> T,
     moved: impl FnOnce(&T) -> i64,
 ) -> T {
-    let path = usize::try_from(number).ok().filter(|_| op.writes()).and_then(|number| STANDARD_PATHS.get(number));
-    let Some(path) = path.filter(|path| !path.is_empty()) else { return call() };
-    let timer = Call::begin(thread);
+    let timer = begin(thread, number, op);
     let result = call();
-    let end = clock::of_call();
-    let (ticks, length) = (end.saturating_sub(timer.start()), moved(&result));
-    // No clock has fewer ticks than ns.
-    if ticks >= LONG_NS && length >= 0 {
-        let errno = errno::save();
-        let scale = clock::scale_now();
-        let is_long = scale.nanoseconds(scale.base.saturating_add(ticks)) >= LONG_NS;
-        if is_long
-            && has_reader(number)
-            && let Some(file) = handles::file_of(path, Identity::default())
-        {
-            timer.finish(file, op, End { length: length as u64, ..End::at(end) });
-        }
-        errno.restore();
+    if let Some(timer) = timer {
+        finish(timer, number, op, moved(&result));
     }
     result
 }
 
+/// Returns the path of the pseudo-file of descriptor `number`; `None` unless it is standard output or standard error.
+fn path_of(number: c_int) -> Option<&'static [u8]> {
+    STANDARD_PATHS.get(usize::try_from(number).ok()?).copied().filter(|path| !path.is_empty())
+}
+
+/// Begins a write that may have to wait. `None` once a trace of all ranks or of the whole process is written: what libraries print at the end
+/// (MPICH, in MPI_Finalize, what its users did not free) would make a second trace.
+#[cold]
+#[inline(never)]
+fn begin(thread: &'static Thread, number: c_int, op: &Op) -> Option<Call> {
+    let is_over = state::is_late() || mpi::world().is_some() && mpi::active().is_none();
+    (op.writes() && path_of(number).is_some() && !is_over).then(|| Call::begin(thread))
+}
+
+/// Records a write of `moved` bytes (negative: it failed) if it was long.
+#[cold]
+#[inline(never)]
+fn finish(timer: Call, number: c_int, op: &'static Op, moved: i64) {
+    let end = clock::of_call();
+    let ticks = end.saturating_sub(timer.start());
+    if ticks < clock::least_ticks(LONG_NS) || moved < 0 {
+        return;
+    }
+    let errno = errno::save();
+    let scale = clock::scale_now();
+    // A file that shares a record with others would hide whose calls they are.
+    if scale.nanoseconds(scale.base.saturating_add(ticks)) >= LONG_NS
+        && has_reader(number)
+        && let Some(path) = path_of(number)
+        && let Some(file) = registry::find_or_add(path, Identity::default()).filter(|file| file.real_path == path)
+    {
+        timer.finish(file, op, End { length: moved as u64, ..End::at(end) });
+    }
+    errno.restore();
+}
+
 /// True if `number` is a pipe, socket or terminal.
 fn has_reader(number: c_int) -> bool {
-    if crate::sys::is_shut() {
-        return false;
-    }
     // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is a local variable.
     let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
-    known && [libc::S_IFIFO, libc::S_IFSOCK, libc::S_IFCHR].contains(&(stat.st_mode & libc::S_IFMT))
+    match stat.st_mode & libc::S_IFMT {
+        libc::S_IFIFO | libc::S_IFSOCK => known,
+        libc::S_IFCHR => known && is_terminal(number),
+        _ => false,
+    }
+}
+
+/// True if the character device `number` is a terminal (isatty(3)).
+fn is_terminal(number: c_int) -> bool {
+    // SAFETY: an all-zero termios is valid; the C library's structure is larger than the kernel's.
+    let mut settings: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is a local variable.
+    unsafe { crate::sys::syscall!(libc::SYS_ioctl, number, libc::TCGETS, &raw mut settings) == 0 }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Entry<V> {
 /// from the first.
 pub(crate) struct FixedTable<V, const CAPACITY: usize, const WINDOW: usize> {
     entries: [Entry<V>; CAPACITY],
-    /// Number of entries in use.
+    /// Number of entries of the table that are in use.
     used: AtomicUsize,
 }
 
@@ -88,7 +88,7 @@ impl<V> Entry<V> {
 }
 
 impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACITY, WINDOW> {
-    /// Number of entries at which a window may start.
+    /// Number of entries at which a window (adjacent entries that are searched for a key) may start.
     const STARTS: usize = CAPACITY - WINDOW + 1;
 
     /// Returns an empty table.
@@ -121,7 +121,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         held.word.store(FREE, Ordering::Release);
     }
 
-    /// Removes one entry, selected by `choice`, from the window of this key, which is full.
+    /// Makes room in the window of this key, which is full: removes the entry at index `choice` (modulo the window's size).
     pub(crate) fn evict(&self, key: usize, choice: usize) {
         let entry = &self.window(word_of(key))[choice % WINDOW];
         if entry.key().is_some_and(|key| entry.hold(key)) {
@@ -147,7 +147,7 @@ impl<V: Zeroed, const CAPACITY: usize, const WINDOW: usize> FixedTable<V, CAPACI
         reached.filter_map(|(word, entry)| Some((key_of(word)?, entry)))
     }
 
-    /// Returns the number of entries in use.
+    /// Returns the number of entries of the table that are in use.
     pub(crate) fn len(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

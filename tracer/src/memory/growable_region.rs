@@ -26,7 +26,7 @@ const LEAST_STEP: usize = 64 << 10;
 /// All areas (growable regions of the tracer's memory) that have memory, for [`each`]. Null entries are free.
 static ALL: [AtomicPtr<Area>; 48] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 48];
 
-/// Growable region of address space, in private memory or in the spool.
+/// Growable region of address space, in private memory or in the spool (file that survives a kill).
 pub(crate) struct Area {
     start: AtomicPtr<u8>,
     capacity: AtomicUsize,
@@ -37,16 +37,16 @@ pub(crate) struct Area {
     shown: AtomicPtr<AtomicU64>,
     own_start: AtomicPtr<u8>,
     own_capacity: AtomicUsize,
-    /// Size of the usable part of the private memory, in bytes.
+    /// Size of the usable part of the area's private memory, in bytes; kept for the time when the area leaves the spool again.
     own_backed: AtomicUsize,
 }
 
 /// Part of the spool (file that survives a kill) to serve as the memory of an area.
 #[derive(Clone, Copy)]
 pub(crate) struct Lent {
-    /// Start address of this part of the spool.
+    /// Start address of this part of the spool (file that survives a kill) in memory.
     pub(crate) start: *mut u8,
-    /// Size of this part of the spool, in bytes.
+    /// Size of this part of the spool (file that survives a kill), in bytes.
     pub(crate) capacity: usize,
     /// Number of bytes for which file space is already allocated (backed).
     pub(crate) backed: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Lent {
     pub(crate) used: &'static AtomicU64,
 }
 
-/// Sets the function that allocates file space for parts of the spool. Called once.
+/// Sets the function that allocates file space for parts of the spool (file that survives a kill). Called once.
 pub(crate) fn back_by(back: Back) {
     let _ = BACK.set(back);
 }

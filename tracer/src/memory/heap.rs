@@ -13,7 +13,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Number of heaps.
+/// Number of heaps of the tracer's allocator.
 const HEAPS: usize = 8;
 /// Maximum address space of each heap, in bytes: room for a flush of the default buffer.
 const HEAP_BYTES: usize = 32 << 20;
@@ -21,7 +21,7 @@ const HEAP_BYTES: usize = 32 << 20;
 const LEAST_HEAP_BYTES: usize = 256 << 10;
 /// Minimum size of allocations that get a memory mapping of their own, in bytes.
 const LARGE: usize = 256 << 10;
-/// Minimum growth of a heap, in bytes.
+/// Minimum growth of a heap's usable memory, in bytes.
 const STEP: usize = 64 << 10;
 
 /// Index of the last heap, which serves work that cannot be abandoned.
@@ -269,7 +269,7 @@ impl Allocator {
         }
     }
 
-    /// Resizes a block in place or by remapping its pages; returns `None` if that is impossible.
+    /// Resizes a block of memory to `size` bytes in place or by remapping its pages; returns `None` if that is impossible.
     fn resize(piece: *mut u8, layout: Layout, size: usize) -> Option<*mut u8> {
         let found = match heap_of(piece) {
             Some((heap, at)) if size < LARGE && at >= heap.born.load(Ordering::Relaxed) => {

@@ -41,12 +41,12 @@ pub(crate) fn after_fork() {
 /// Alignment of page boundaries, in bytes: the largest page size of the supported processors.
 pub(crate) const PAGE_BYTES: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
-/// Reserves inaccessible address space; returns null if the system refuses.
+/// Reserves `bytes` bytes of inaccessible address space; returns null if the system refuses.
 pub(crate) fn reserve(bytes: usize) -> *mut u8 {
     map_as(bytes, libc::PROT_NONE)
 }
 
-/// Maps zeroed, usable memory; returns null if the system refuses.
+/// Maps `bytes` bytes of zeroed, usable memory; returns null if the system refuses.
 pub(crate) fn map(bytes: usize) -> *mut u8 {
     map_as(bytes, libc::PROT_READ | libc::PROT_WRITE)
 }
@@ -66,7 +66,7 @@ pub(crate) fn commit(start: *mut u8, bytes: usize) -> bool {
     unsafe { crate::sys::syscall!(libc::SYS_mprotect, start, bytes, protection) == 0 }
 }
 
-/// Releases address space that was reserved or mapped.
+/// Releases `bytes` bytes of address space, from `start` on, that were reserved or mapped.
 pub(crate) fn unmap(start: *mut u8, bytes: usize) {
     // SAFETY: the range belongs to the tracer, and its owner guarantees that nothing refers to it any more.
     unsafe { crate::sys::syscall!(libc::SYS_munmap, start, bytes) };

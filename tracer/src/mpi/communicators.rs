@@ -6,6 +6,7 @@
 use super::calls::{Handle, SUCCESS, api};
 use super::sampling::Calls;
 use super::world::World;
+use crate::errno;
 use crate::memory::{Area, Record, Table};
 use crate::notes::Note;
 use crate::ops::Op;
@@ -124,21 +125,27 @@ pub(crate) fn number_of_used(world: &World, comm: Handle, op: &Op) -> (i64, bool
     (number, find(handle).is_none_or(|place| place.calls.keeps_next(op)))
 }
 
+/// Defines the communicator of all ranks. Preserves errno.
 #[cold]
 fn use_world(world: &World) {
+    let errno = errno::save();
     WORLD_IS_USED.store(true, Ordering::Relaxed);
     journal::communicator(&world_def(world));
+    errno.restore();
 }
 
+/// Gives a communicator an ID and returns it. Preserves errno.
 #[cold]
 fn add(world: &World, handle: Handle) -> i64 {
-    let define = |world| if table().is_empty() { None } else { define(world, handle) };
-    let Some(number) = define(world).and_then(enter) else {
+    let errno = errno::save();
+    let number = if table().is_empty() { None } else { define(world, handle) }.and_then(enter);
+    if let Some(number) = number {
+        put(handle, number);
+    } else {
         Note::Communicators.count();
-        return NO_OFFSET;
-    };
-    put(handle, number);
-    i64::from(number)
+    }
+    errno.restore();
+    number.map_or(NO_OFFSET, i64::from)
 }
 
 /// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator of the same shape, or
@@ -181,7 +188,7 @@ pub(crate) fn forget(world: &World, comm: Handle) -> Option<u32> {
     Some(number)
 }
 
-/// Enters a communicator again under its ID (undoes [`forget`]), because freeing the communicator failed.
+/// Enters a communicator again under its ID `number` (undoes [`forget`]), because freeing the communicator failed.
 pub(crate) fn take_back(world: &World, comm: Handle, number: u32) {
     set_freed(number, false);
     put(world.abi.handle(comm), number);

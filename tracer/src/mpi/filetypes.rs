@@ -45,7 +45,7 @@ impl World {
         Viewed { etype_bytes: etype_bytes.max(0).unsigned_abs(), size: bytes.max(0).unsigned_abs(), extent, strides }
     }
 
-    /// Returns the byte layout of a datatype; `None` if the layout is not regular.
+    /// Returns the byte layout of a datatype; `None` if the layout is not regular, or nested deeper than `depth` datatypes.
     fn strides(&self, datatype: Handle, depth: usize) -> Option<Strides> {
         let (combiner, [integers, addresses, types]) = self.envelope(datatype)?;
         if combiner == Combiner::Named {

@@ -97,7 +97,7 @@ const LEFT_OUT: u8 = 1;
 const RECORDED: u8 = 2;
 
 /// Runs one barrier, which all ranks leave at nearly the same time, and broadcasts rank 0's job key and its decision to record the job.
-/// Returns (job key, true if the job is not recorded).
+/// `leaves_out`: true if this process would not record the job. Returns (job key, true if the job is not recorded).
 fn exchange(abi: &Abi, leaves_out: bool) -> (String, bool) {
     if api().barrier(abi.comm_world) == SUCCESS {
         SYNC_TICKS.store(clock::now(), Ordering::Relaxed);

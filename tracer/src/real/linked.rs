@@ -89,7 +89,7 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// Refers to a table entry ([`Word`]) that another macro call defines.
+/// Refers to a function's table entry ([`Word`], addresses of the real function) that another macro call defines.
 macro_rules! word_of {
     ($kind:literal, $name:expr) => {{
         // SAFETY: a word of this type made by the assembler; the linker has filled it in before any code runs.

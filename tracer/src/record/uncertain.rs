@@ -41,7 +41,8 @@ impl Call {
         errno.restore();
     }
 
-    /// Records blocking time like [`Self::kept`]. `sent` is the file of the asynchronous operation, as found at its submission.
+    /// Records blocking time like [`Self::kept`]. `sent` is the file of the asynchronous operation, as found at its submission; `end`: end
+    /// of the blocking call, in clock ticks.
     pub(crate) fn kept_for(self, end: u64, sent: Sent, op: &'static Op) {
         match sent.settled() {
             Sent::To(file) => self.kept(end, file, op),

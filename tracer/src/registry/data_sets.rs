@@ -112,6 +112,13 @@ pub(crate) fn data_sets() -> impl Iterator<Item = &'static DataSet> {
     DATA_SETS.iter()
 }
 
+/// Returns the approximate size that the chunks of all data sets take in a trace, in bytes.
+pub(crate) fn chunks_bytes() -> u64 {
+    let rank = |set: &DataSet| u64::from(set.chunk_rank.load(Ordering::Relaxed));
+    // Varints: the number of the data set, its rank and the size of its cache take some 10 bytes, the size in each dimension some 2.
+    data_sets().map(rank).filter(|rank| *rank > 0).map(|rank| 10 + 2 * rank).sum()
+}
+
 /// Returns the approximate size that all data sets take in a trace, in bytes.
 pub(super) fn bytes() -> u64 {
     DATA_SETS.len() as u64 * FILE_BYTES + PATHS.len() as u64 + USES.len() as u64 * STREAM_BYTES
@@ -213,8 +220,8 @@ impl DataSet {
         self.opened[0].load(Ordering::Relaxed) != 0
     }
 
-    /// Stores the data set's shape (dimensions) if it has changed. `end`: end time in clock ticks of the call that opened or created the
-    /// data set; 0 if not seen.
+    /// Stores the data set's shape (numbers of dimensions and elements) if it has changed. `end`: end time in clock ticks of the call that
+    /// opened or created the data set; 0 if not seen.
     pub(crate) fn set_opened(&self, end: u64, dimensions: usize, elements: u64) {
         let dimensions = dimensions as u64;
         let is_new =

@@ -17,7 +17,8 @@ use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 /// Path of the pseudo-file on which MPI collective calls are recorded, since they have no file.
 pub(super) const MPI_PATH: &[u8] = b"<MPI>";
 
-/// Paths of the pseudo-files of standard output and standard error, by descriptor number: their writes that wait for a reader.
+/// Paths, by descriptor number, of the pseudo-files for standard output and standard error (none for input): long writes to an unrecorded
+/// file, such as a pipe that waits for its reader, are recorded on them.
 pub(crate) const STANDARD_PATHS: [&[u8]; 3] = [b"", b"<stdout>", b"<stderr>"];
 
 const BUCKETS: usize = 1 << 14;
@@ -209,7 +210,7 @@ pub(super) fn note_all() {
     }
 }
 
-/// Resets the access counts, of all files, of segments that were folded into counters.
+/// Resets, for all files, the access counts of those segments that were folded into counters.
 pub(super) fn forget_gone() {
     files().for_each(|file| file.gone.forget());
 }

@@ -11,7 +11,7 @@ use trace_format::spool::folded;
 /// [`Counters`] of a stream (calls with the same file, operation and flags), to which one thread at a time adds.
 #[repr(C)]
 pub(super) struct Folded {
-    /// ID + 1 of the stream that is counted, for readers of the spool; 0 while the counters are being created.
+    /// ID + 1 of the stream (file, operation, flags) that is counted, for readers of the spool; 0 while the counters are being created.
     stream: AtomicU64,
     sums: [AtomicU64; 5],
     max_duration: AtomicU64,
@@ -24,9 +24,9 @@ pub(super) struct Folded {
     sizes: [AtomicU64; SIZE_BINS],
     /// Values of the sums and of the numbers of calls per size that are in written traces.
     written: [AtomicU64; folded::COUNTS],
-    /// Sums and numbers of calls per size when the last snapshot was taken ([`Folded::take`]).
+    /// Values of the sums and of the numbers of calls per size when the last snapshot for a trace was taken ([`Folded::take`]).
     taken: [AtomicU64; folded::COUNTS],
-    /// Minima and maxima when the last snapshot was taken ([`Folded::take`]).
+    /// Values of the minima and maxima when the last snapshot for a trace was taken ([`Folded::take`]).
     taken_extremes: [AtomicU64; folded::EXTREMES],
     /// Number of the [`Adder`] (a thread's access for adding segments) that holds the counters exclusively, or 0.
     adder: AtomicU64,
@@ -47,8 +47,8 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the adder for the scratch (thread's buffer of segments) with this index. `counted`, `counting`: bit masks of the slots of
-    /// the scratch that are already added, and that are being added.
+    /// Creates the object that adds segments of the scratch (thread's buffer of segments) with this index to counters. `counted`,
+    /// `counting`: bit masks of the slots of the scratch that are already added, and that are being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }
@@ -101,7 +101,7 @@ impl Folded {
         }
     }
 
-    /// Returns the ID of the stream that is counted; `None` while the counters are being created.
+    /// Returns the ID of the stream (file, operation, flags) that is counted; `None` while the counters are being created.
     pub(super) fn stream(&self) -> Option<u32> {
         self.stream.load(Ordering::Acquire).checked_sub(1).map(|stream| stream as u32)
     }

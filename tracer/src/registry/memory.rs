@@ -19,7 +19,7 @@ pub(crate) struct Memory {
     seen: [AtomicU64; 2],
     /// Value of `seen` when the counts for the trace being written were taken.
     telling: [AtomicU64; 2],
-    /// Part of `seen` that is in earlier traces.
+    /// Alignment counts, out of `seen`, that earlier traces contain.
     reported: [AtomicU64; 2],
 }
 
@@ -31,7 +31,8 @@ const COSTS: usize = 2 * SIZE_BINS * 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs([u64; COSTS]);
 
-/// Costs of calls whose segments are encoded or folded into counters. The fields have the same meaning as in [`Memory`].
+/// Costs (number and time, by size and alignment) of calls whose segments are encoded or folded into counters: of all calls so far
+/// (`seen`), at the snapshot for the trace being written (`telling`), and in earlier traces (`reported`).
 struct SharedCosts {
     seen: [AtomicU64; COSTS],
     telling: [AtomicU64; COSTS],
@@ -56,7 +57,7 @@ pub(super) fn prepare(streams: usize) {
     MEMORIES.prepare(streams);
 }
 
-/// Returns the initial pointer of a stream without buffer alignment counts.
+/// Returns a null pointer, for a stream that has no buffer alignment counts yet.
 pub(super) const fn none() -> AtomicPtr<Memory> {
     AtomicPtr::new(std::ptr::null_mut())
 }
@@ -127,7 +128,8 @@ impl Costs {
     }
 }
 
-/// Returns the index in [`Costs`] of the number of calls of the direction, size and alignment of `segment`; the next index holds the time.
+/// Returns the index in [`Costs`] of the number of calls of the size of `segment`, the direction (`writes`) and the alignment
+/// (`unaligned`); the next index holds the time.
 fn place(writes: bool, segment: &Segment, unaligned: bool) -> usize {
     ((usize::from(writes) * SIZE_BINS + size_bin(segment.length())) * 2 + usize::from(unaligned)) * 2
 }

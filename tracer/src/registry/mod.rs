@@ -20,7 +20,7 @@ mod views;
 use crate::budget;
 use crate::spool::journal;
 pub(crate) use accesses::{ByLayer, Counting};
-pub(crate) use data_sets::{DataSet, Transfer, Use, data_sets, find_or_add as data_set};
+pub(crate) use data_sets::{DataSet, Transfer, Use, chunks_bytes, data_sets, find_or_add as data_set};
 pub(crate) use file::{
     STANDARD_PATHS, condensed, definition as file_definition, files, find as find_file, find_by as find_file_by,
     find_or_add, uncertain as uncertain_file,
@@ -96,7 +96,7 @@ fn is_over_budget() -> bool {
     budget::is_spent_on_names(|| table_bytes().max(journal::bytes() as u64))
 }
 
-/// Resets counts that files and data sets keep outside of their streams, after a trace has been written.
+/// Resets the counts that files and data sets keep besides those of their streams (groups of calls), after a trace has been written.
 pub(crate) fn forget_counts() {
     file::forget_gone();
     data_sets::forget_counts();

@@ -128,7 +128,7 @@ impl MpiDetails {
         self.looks.fetch_add(1, Ordering::Relaxed) < MOST_LOOKS
     }
 
-    /// Stores an MPI-IO hint of the file, unless the hint is already known or the table is full.
+    /// Stores an MPI-IO hint (`key`, `value`) of the file, unless the hint is already known or the table is full.
     pub(crate) fn add_hint(&self, origin: HintOrigin, key: &[u8], value: &[u8]) {
         let known = |hint: &Hint| {
             std::ptr::eq(hint.file, self.file) && (hint.origin, hint.key, hint.value) == (origin, key, value)
@@ -171,7 +171,7 @@ impl MpiDetails {
     }
 }
 
-/// Decodes the datatypes in use, each with its role and number of calls.
+/// Decodes `counts`: returns the MPI datatypes in use as (role, constructor, number of calls).
 pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, Combiner, u64)> {
     let roles = counts.chunks_exact(KINDS).take(ROLES).enumerate();
     roles.flat_map(|(role, kinds)| {
@@ -180,7 +180,7 @@ pub(crate) fn datatypes(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item =
     })
 }
 
-/// Decodes the number of calls per size bin of the datatypes' extents, for each role that was used.
+/// Decodes `counts`: returns, for each role that was used, the number of calls per size bin (range of sizes) of the datatypes' extents.
 pub(crate) fn extents(counts: &[u64; DATATYPE_COUNTS]) -> impl Iterator<Item = (DatatypeRole, [u64; SIZE_BINS])> {
     let roles = counts.get(ROLES * KINDS..).unwrap_or_default().chunks_exact(SIZE_BINS).enumerate();
     let bins = roles.map(|(role, bins)| (role, std::array::from_fn(|bin| bins.get(bin).copied().unwrap_or(0))));

@@ -18,7 +18,7 @@ pub(crate) struct Profiled {
     layer: Layer,
     taken: AtomicBool,
     cell: UnsafeCell<(Profile, Last)>,
-    /// Next profile of the same file, for another I/O layer, or null.
+    /// Next access profile of the same file, for another I/O layer, or null.
     next: *const Self,
 }
 
@@ -84,7 +84,7 @@ impl File {
         of(self, layer)?.with(|(profile, last)| work(profile, last))
     }
 
-    /// Merges a profile that [`Self::take_profiles`] removed back into the file's profile.
+    /// Merges an access profile that [`Self::take_profiles`] removed back into the file's profile.
     pub(crate) fn give_back(&'static self, layer: Layer, taken: &Profile) {
         self.with_profile(layer, |profile, _| profile.merge(taken));
     }
@@ -124,7 +124,7 @@ pub(super) fn forget(files: impl Iterator<Item = &'static File>) {
     unsafe { PROFILES.clear() };
 }
 
-/// Returns the initial pointer of a file that has no profiles.
+/// Returns a null pointer, for a file that has no access profiles yet.
 pub(super) const fn none() -> AtomicPtr<Profiled> {
     AtomicPtr::new(std::ptr::null_mut())
 }

@@ -116,7 +116,7 @@ pub(crate) struct LayoutText {
 
 /// Stream: segments (records of calls) with the same file, operation, flags and errno. Created once; only its atomics change.
 pub(crate) struct Stream {
-    /// ID of this stream, which is its index in the table of streams.
+    /// ID of this stream (calls with the same file, operation and flags), which is its index in the table of streams.
     pub(crate) id: AtomicU64,
     pub(crate) file: &'static File,
     pub(crate) op: u16,
@@ -132,7 +132,7 @@ pub(crate) struct Stream {
     pub(super) used: AtomicBool,
     /// Counters of the stream's calls that were folded instead of recorded as segments; null if there are none.
     pub(super) counters: AtomicPtr<Folded>,
-    /// Memory alignment counts of the stream's calls; null if there are none.
+    /// Counts of the memory alignment of buffers in the stream's calls; null if there are none.
     pub(super) memory: AtomicPtr<Memory>,
     /// Next stream of the same file, or null.
     pub(super) next: *const Stream,

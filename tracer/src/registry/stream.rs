@@ -49,7 +49,8 @@ impl Within {
         self.0 & 1 != 0
     }
 
-    /// Returns the index of a stream in a file's table of frequent streams. `place`: index of the operation in that table.
+    /// Returns the index of a stream in a file's table of streams of frequent operations (read, write). `place`: index of the operation in
+    /// that table.
     #[inline(always)]
     fn place(self, place: u8) -> usize {
         usize::from(place) + usize::from(self.0 & 3) * FREQUENT
@@ -294,7 +295,8 @@ impl Stream {
         new.map(|folded| Self::add_one_to(folded, segment, ordered, adder)).is_some()
     }
 
-    /// Adds one segment (record of a call) to the counters `folded`, which this thread holds exclusively.
+    /// Adds one segment (record of a call) to the counters `folded`, which this thread holds exclusively. If `ordered`, compares its offset
+    /// with the previous segment's end, to detect sequential access.
     #[inline(always)]
     fn add_one_to(folded: &Folded, segment: &Segment, ordered: bool, adder: &Adder<'_>) {
         let (offset, length) = (segment.offset, segment.length());
@@ -318,7 +320,7 @@ impl Stream {
         if made.is_ok() { Some(new) } else { self.counters() }
     }
 
-    /// Returns the end offset of the last segment that was added to the stream's counters.
+    /// Returns the end offset of the last segment that was added to the stream's counters, to detect sequential access.
     pub(crate) fn previous(&self) -> Previous {
         self.counters().map_or_else(Previous::default, Folded::previous)
     }

@@ -3,6 +3,7 @@
 use super::file;
 use super::records::{File, Identity};
 use super::stream::{Within, failed_id_of, find_or_add};
+use crate::errno;
 use crate::ops::{COLLECTIVES, Op, collective_place};
 use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::segment::StreamId;
@@ -25,11 +26,16 @@ pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
     }
 }
 
+/// Creates the stream of `op`, whose ID `place` then holds. Preserves errno.
 #[cold]
 fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
-    let id = find_or_add(file()?, op, 0, 0)?;
-    place.store(id.0 + 1, Ordering::Relaxed);
-    Some(id)
+    let errno = errno::save();
+    let id = file().and_then(|file| find_or_add(file, op, 0, 0));
+    if let Some(id) = id {
+        place.store(id.0 + 1, Ordering::Relaxed);
+    }
+    errno.restore();
+    id
 }
 
 /// Returns the ID of the stream (group of calls) of failed calls of the collective MPI operation `op`. `errno`: equivalent of the MPI

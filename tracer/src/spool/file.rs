@@ -71,7 +71,7 @@ impl Place {
 /// Spool of the process (file of its recorded data), and a second spool for calls made after its trace: other threads may still hold
 /// pointers into the first.
 static PLACES: [Place; 2] = [Place::new(), Place::new()];
-/// Index in [`PLACES`] of the spool currently in use.
+/// Index in [`PLACES`] of the spool (file of recorded data) currently in use.
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
 fn place_in_use() -> &'static Place {
@@ -98,7 +98,7 @@ pub(super) fn make(length: usize) -> Option<*mut u8> {
     }
 }
 
-/// Prints why there is no spool (file of recorded data), if the user asked for a spool or for verbose output.
+/// Prints why (`error`) there is no spool at `path` (file of recorded data), if the user asked for a spool or for verbose output.
 fn say_why(path: Option<&CStr>, error: libc::c_int) {
     // A directory created by dxt-run was not requested by the user.
     let named = |config: &config::Config| matches!(config.spool, Spool::In(_)) && config.spool_made.is_none();
@@ -189,7 +189,7 @@ fn map(file: libc::c_int, length: usize) -> Result<*mut u8, libc::c_int> {
     Ok(start)
 }
 
-/// Allocates file space for a range of the spool file that has never been written.
+/// Allocates file space for `length` bytes from `offset` of the spool file, which have never been written.
 fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc::c_int> {
     // SAFETY: allocates space in a file of the tracer's own.
     if unsafe { crate::sys::syscall!(libc::SYS_fallocate, file, 0, offset, length) } == 0 {
@@ -201,7 +201,7 @@ fn allocate(file: libc::c_int, offset: usize, length: usize) -> Result<(), libc:
     }
 }
 
-/// Allocates file space by writing zeros, where the file system does not support fallocate(2).
+/// Allocates file space for `length` bytes from `offset` by writing zeros, where the file system does not support fallocate(2).
 fn write_zeros(file: libc::c_int, mut offset: usize, mut length: usize) -> Result<(), libc::c_int> {
     static ZEROS: [u8; 4096] = [0; 4096];
     while length > 0 {
@@ -287,7 +287,7 @@ fn back_at(address: *mut u8, bytes: usize) -> bool {
     done
 }
 
-/// Returns the NUL-terminated path of the spool in use.
+/// Returns the NUL-terminated path of the spool (file of recorded data) in use.
 pub(super) fn path() -> Option<&'static [u8]> {
     // SAFETY: the pointer is null, or a leaked string.
     unsafe { place_in_use().path.load(Ordering::Acquire).as_ref() }.map(|path| path.as_bytes_with_nul())

@@ -70,7 +70,7 @@ pub(super) fn counts(start: *mut u8) -> *mut Counts {
     unsafe { start.add(header::NOTES) }.cast()
 }
 
-/// Writes the magic number into the spool header, which makes the spool valid for readers.
+/// Writes the magic number into the header of the spool (file of recorded data), which makes the spool valid for readers.
 pub(super) fn publish(start: *mut u8) {
     field(start, header::MAGIC).store(MAGIC, Ordering::Release);
     HEADER.store(start, Ordering::Release);
@@ -114,7 +114,7 @@ fn put_half(offset: usize, value: u32) {
     }
 }
 
-/// Records in the spool header that segments are about to be marked as taken, for a trace that has no name yet.
+/// Records in the spool header that segments (records of calls) are about to be marked as taken, for a trace that has no name yet.
 pub(crate) fn cut_begins() {
     put_half(header::CUT_PATH_BYTES, 0);
     put_half(header::CUT, cut::UNDER_WAY);
@@ -157,7 +157,7 @@ pub(crate) fn set_sync(ticks: u64) {
     put(header::SYNC_TICKS, ticks);
 }
 
-/// Minimum interval between comparisons of the clocks, in ticks: some milliseconds.
+/// Minimum interval between two comparisons of the tick clock with CLOCK_MONOTONIC, in ticks: some milliseconds.
 const COMPARED_EVERY: u64 = 1 << 24;
 
 /// Stores in the spool header a simultaneous reading of tick clock and CLOCK_MONOTONIC from time to time, so that a reader of the spool can

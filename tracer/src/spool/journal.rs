@@ -13,7 +13,7 @@ use trace_format::spool::journal::{
 /// Journals (files, streams and other definitions) of the process's spool, and of the spool for calls made after its trace: a thread may
 /// still add to the first when the second begins.
 static AREAS: [Area; 2] = [Area::new(), Area::new()];
-/// Index in [`AREAS`] of the active journal, plus 1; 0 if there is none.
+/// Index in [`AREAS`] of the active journal (definitions of files, streams and so on), plus 1; 0 if there is none.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Uses `part` of the spool, still empty, as the journal (definitions of files, streams and so on) from now on.
@@ -55,8 +55,8 @@ pub(crate) fn is_kept() -> bool {
 /// program may cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
 const SHAPES_PART: usize = 4;
 
-/// Adds to the journal a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost and counted in
-/// the notes; its definition is then missing if the process is killed.
+/// Adds to the journal a record of this kind, with the concatenated `parts` as content. A record that does not fit is lost, and counted in
+/// the notes if it is a definition, which is then missing if the process is killed.
 fn add(kind: u32, parts: &[&[u8]]) {
     fence(Ordering::SeqCst);
     let kept = KEPT.load(Ordering::SeqCst).checked_sub(1).and_then(|kept| AREAS.get(kept));
@@ -64,7 +64,9 @@ fn add(kind: u32, parts: &[&[u8]]) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let most = area.capacity() / if matches!(kind, kind::SHAPE | kind::CPU_SAMPLE) { SHAPES_PART } else { 1 };
     let Some(at) = area.take(|_| (area.used() < most).then(|| record_bytes(length))) else {
-        Note::Definition.count();
+        if kind != kind::CPU_SAMPLE {
+            Note::Definition.count();
+        }
         return;
     };
     // SAFETY: `at` is inside the area.

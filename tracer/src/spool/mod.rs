@@ -29,9 +29,9 @@ use trace_format::spool::{HEADER_BYTES, PARTS, Part, folded, scratch, staging};
 #[repr(u8)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// There is no spool, and none will be created.
+    /// There is no spool (file of recorded data), and none will be created.
     None = 0,
-    /// A spool will be created when the first call is recorded.
+    /// A spool (file of recorded data) will be created when the first call is recorded.
     Wanted = 1,
     Making = 2,
     There = 3,
@@ -39,19 +39,19 @@ enum Stage {
 
 static STAGE: AtomicU8 = AtomicU8::new(Stage::None as u8);
 
-/// Parts of the spool that other modules use as their memory.
+/// Parts of the spool (file of recorded data) that other modules use as their memory.
 pub(crate) struct Parts {
     pub(crate) arena: Lent,
     pub(crate) sync_points: Lent,
-    /// Part for segments that wait to be folded into counters.
+    /// Part of the spool for segments that wait to be folded into counters.
     pub(crate) scratch: Lent,
-    /// Part for counters of calls that are not recorded as segments.
+    /// Part of the spool for counters of calls that are not recorded as segments.
     pub(crate) folded: Lent,
-    /// Part for copies of packed blocks (encoded segments), while they are moved to their chunk (staging).
+    /// Part of the spool for copies of packed blocks (encoded segments), while they are moved to their chunk (staging).
     pub(crate) staging: Lent,
 }
 
-/// Maximum sizes of the spool's parts, requested when the spool is created.
+/// Maximum sizes of the parts of the spool (file of recorded data), requested when the spool is created.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     /// Size of the journal (file names and other definitions), in bytes.
@@ -91,7 +91,8 @@ pub(crate) fn sweep_everywhere(environment: &impl config::Environment) -> Option
     places.filter_map(|place| file::sweep(std::ffi::CString::new(place).ok())).next()
 }
 
-/// Requests a new spool after the old spool was removed, unless the user wants none. The spool is created when the next call is recorded.
+/// Requests a new spool (file of recorded data) after the old spool was removed, unless the user wants none. The spool is created when the
+/// next call is recorded.
 pub(crate) fn begin_anew() {
     let wanted = MAY_BE.load(Ordering::Relaxed) && config::current().is_some_and(|config| config.spool != Spool::Off);
     if wanted {
@@ -149,7 +150,7 @@ fn wait() -> bool {
     false
 }
 
-/// Maximum number of checks if another thread has finished creating the spool, nearly all 1 ms apart: 10 s.
+/// Maximum number of checks if another thread has finished creating the spool (file of recorded data), nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
 /// Initially allocated size of each of these parts of the spool: journal, arena, scratches and counters, in bytes: whole pages on any
@@ -239,7 +240,8 @@ pub(crate) fn path() -> Option<&'static [u8]> {
     path.split_last().map(|(_, path)| path)
 }
 
-/// Detaches a forked child from its parent's spool. The child gets a spool of its own when it records its first call.
+/// Detaches a forked child from its parent's spool (file of recorded data). The child gets a spool of its own when it records its first
+/// call.
 pub(crate) fn in_child() {
     // The header comes first, so that nothing is written into the parent's header.
     header::forget();

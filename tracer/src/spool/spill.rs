@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 static PATH: AtomicPtr<CString> = AtomicPtr::new(std::ptr::null_mut());
 /// Device and inode of the spill file. A file that already exists under its name belongs to another user or process, and is not touched.
 static IDENTITY: Identity = Identity::new();
-/// Total size of the complete packed blocks in the spill file, in bytes.
+/// Total size of the complete packed blocks (encoded segments) in the spill file, in bytes.
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
 /// Bytes of the spill file, from its start, that are in a trace or in the trace being written.
 static TAKEN: AtomicUsize = AtomicUsize::new(0);

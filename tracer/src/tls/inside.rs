@@ -17,25 +17,25 @@ const LARGEST_STACK: usize = 16 << 20;
 pub(crate) struct Inside(Cell<usize>);
 
 impl Inside {
-    /// Returns the value for a thread that is inside no library call of this kind.
+    /// Returns the value for a thread that is inside no library call of this kind (of MPI, for example).
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) const fn new() -> Self {
         Self(Cell::new(0))
     }
 
-    /// Returns 0 if the thread is certainly not inside a library call of this kind. A check for fast paths.
+    /// Returns 0 if the thread is certainly not inside a library call of this kind (of MPI, for example). A check for fast paths.
     #[inline(always)]
     pub(crate) fn raw(&self) -> usize {
         self.0.get()
     }
 
-    /// True if the thread is inside a library call of this kind. May be wrong on a stack other than that call's; the only effect is that
-    /// calls are attributed to the program instead of the library, or vice versa.
+    /// True if the thread is inside a library call of this kind (of MPI, for example). May be wrong on a stack other than that call's; the
+    /// only effect is that calls are attributed to the program instead of the library, or vice versa.
     pub(crate) fn is_set(&self) -> bool {
         self.0.get() != 0 && is_alive(self.0.get(), stack_pointer())
     }
 
-    /// Runs `call`, a call into the library, with the thread marked as inside.
+    /// Runs `call`, a library call of this kind (of MPI, for example), with the thread marked as inside such a call.
     #[inline(never)]
     pub(crate) fn run<T>(&self, call: impl FnOnce() -> T) -> T {
         let gap = [std::mem::MaybeUninit::<u8>::uninit(); GAP_BYTES];
@@ -106,7 +106,7 @@ mod tests {
         std::hint::black_box(&room);
     }
 
-    /// Simulates a call that was left by a jump: the thread stays marked as inside.
+    /// Simulates a call, `deep` stack frames down, that was left by a jump: the thread stays marked as inside.
     #[inline(never)]
     fn left(inside: &Inside, deep: u32) {
         nested(deep, &mut || {

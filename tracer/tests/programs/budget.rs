@@ -90,7 +90,7 @@ fn segments(traces: &Traces) -> u64 {
     traces.processes.iter().map(|process| process.info.segments).sum()
 }
 
-/// Asserts that every write is recorded or counted, and that some, but not all, writes have segments.
+/// Asserts that all `writes` writes are recorded or counted, and that some, but not all, writes have segments.
 #[track_caller]
 fn complete(scratch: &Scratch, writes: u64) -> Traces {
     let traces = Traces::read(&scratch.traces());

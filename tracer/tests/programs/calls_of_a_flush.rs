@@ -6,7 +6,8 @@ use std::path::Path;
 
 const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns the launch of the program with a second library preloaded after the tracer, which counts the tracer's MPI calls.
+/// Returns the launch of `counters_mpi` on `ranks` ranks. `way`: its I/O, as listed in its source. A second library, preloaded after the
+/// tracer, counts the tracer's MPI calls.
 pub(crate) fn program<'a>(scratch: &'a Scratch, mpi: Compiler, ranks: u32, way: &str) -> Launch<'a> {
     let shim = workload_with("counting_calls", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);

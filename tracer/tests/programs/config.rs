@@ -86,7 +86,7 @@ fn what_the_buffer_cannot_hold_is_counted_exactly() {
     }
 }
 
-/// Asserts that every write of the program has a segment, in order.
+/// Asserts that each of the program's `writes` writes has a segment, in order.
 fn all_on_record(scratch: &Scratch, writes: usize) {
     let traces = Traces::read(&scratch.traces());
     assert_eq!((traces.segments.len(), traces.missing()), (writes + 1, 0));
@@ -114,7 +114,8 @@ fn a_full_buffer_is_packed_and_loses_nothing() {
     all_on_record(&scratch, 600_000);
 }
 
-/// Runs `bench_calls` with the default buffer of 4 MiB. Returns the number of calls with segments, and the number of calls without.
+/// Runs `bench_calls`, which makes `calls` calls of `operation`, with these settings and the default buffer of 4 MiB. Returns the number of
+/// calls with segments, and the number of calls without.
 fn kept_of(operation: &str, calls: u64, settings: &[(&str, &str)]) -> (u64, u64) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, workload_with("bench_calls", Compiler::Cc, &["-O2"]));
@@ -209,7 +210,8 @@ fn the_job_is_described() {
     assert!(job.mpi.is_none());
 }
 
-/// Runs the program with a configuration file that contains `lines`; `change` modifies the launch.
+/// Runs a program that makes ten writes with a configuration file that contains `lines`, and DXT_ENABLE not set; `change` modifies the
+/// launch.
 fn configured(lines: &str, change: impl Fn(Launch<'_>) -> Launch<'_>) -> (Outcome, Traces) {
     let scratch = Scratch::new();
     let file = scratch.root().join("site.conf");

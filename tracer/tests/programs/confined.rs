@@ -6,7 +6,8 @@ fn run(scratch: &Scratch, way: &str, calls: &str) -> Outcome {
     Launch::new(scratch, workload("confined")).arg(scratch.data()).arg(way).arg(calls).run()
 }
 
-/// Returns the number of writes to each of the two files, with or without segments.
+/// Returns the number of writes to each of the program's two files (used before and after it restricted its system calls), with or without
+/// segments.
 fn writes(scratch: &Scratch) -> (u64, u64) {
     let traces = Traces::read(&scratch.traces());
     let of = |name: &str| traces.totals(&["POSIX"], "write", &scratch.data().join(name)).0;

@@ -14,7 +14,7 @@ fn program<'a>(scratch: &'a Scratch, data: &Path, way: &str, count: u32) -> Laun
     launch.arg(data).arg(way).arg(count.to_string())
 }
 
-/// Returns the two numbers that the program prints.
+/// Runs the program; returns the first two numbers that it prints.
 fn printed(launch: Launch<'_>) -> [u64; 2] {
     let outcome = launch.run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");

@@ -11,7 +11,8 @@ use trace_format::spread::Spread;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Runs the program in counters mode; returns its traces, and the total size of the trace files in bytes.
+/// Runs `counters_mpi` on `ranks` ranks in counters mode. `way`: its I/O, as listed in its source; `flush`: DXT_FLUSH. Returns its traces,
+/// and the total size of the trace files in bytes.
 pub(crate) fn run(scratch: &Scratch, mpi: Compiler, ranks: u32, way: &str, flush: &str) -> (Traces, u64) {
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
     let launch = Launch::new(scratch, program).arg(scratch.data()).arg(way).ranks(mpi, ranks);

@@ -83,8 +83,8 @@ fn forked_children_and_programs_they_become_have_their_own() {
     assert_eq!(unordered(counted(&with, &got)), unordered(counted(&without, &expected)));
 }
 
-/// Runs a program that reports each call on a pipe until the pipe is full. Reads the program's spool, kills the program, and recovers the
-/// spool; both must give the right counts.
+/// Runs a program whose `threads` threads report each call on a pipe until the pipe is full. Reads the program's spool, kills the program,
+/// and recovers the spool; both must give the right counts.
 fn waits(threads: u64) {
     let scratch = Scratch::new();
     let mut command = Command::new(workload("progress"));

@@ -15,12 +15,13 @@ fn spread(traces: &Traces, layer: &str, file: &Path) -> Option<Spread> {
     common(traces)?.reduced.1.get(&(layer.to_owned(), file.display().to_string())).copied()
 }
 
-/// Returns the path of a file whose name is too long for one rank to send it to another.
+/// Returns the path of the file of one half of the ranks (`half`: 0 or 1) whose path is too long for one rank to send to another.
 fn deep(data: &Path, half: u32) -> PathBuf {
     (0..3).fold(data.to_owned(), |path, i| path.join(format!("{i:0200}"))).join(format!("deep.{half}"))
 }
 
-/// Asserts that writes to each file are counted exactly once: to files used by all four ranks, and to files used by either half of the ranks.
+/// Asserts that writes to each file are counted exactly once: to files used by all four ranks, to files used by either half of the ranks,
+/// and to each rank's own file. `what`: text of the failure message.
 fn reported_once(traces: &Traces, data: &Path, what: &str) {
     let writes = |path: &Path| traces.totals(&["POSIX"], "write", path);
     assert_eq!(writes(&data.join("all.0")), (46, 4600), "{what}");

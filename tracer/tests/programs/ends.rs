@@ -94,7 +94,8 @@ impl Case {
         checked
     }
 
-    /// Runs the case while the kernel fails one system call. `refused`: the system call and its errno.
+    /// Runs the case (kind of process, storage mode, way to end), with random numbers from `seed`, while the kernel fails one system call.
+    /// `refused`: the system call and its errno.
     fn run_without(self, seed: u64, refused: [&str; 2]) -> Result<(), String> {
         let scratch = Scratch::new();
         let launch = Launch::new(&scratch, workload("without")).untraced();
@@ -102,7 +103,8 @@ impl Case {
         self.run_by(seed, &scratch, launch, self.code())
     }
 
-    /// Runs the case, and kills the process when its trace has been renamed to its final name. A delay after rename(2) makes this possible.
+    /// Runs the case (kind of process, storage mode, way to end), and kills the process when its trace has been renamed to its final name.
+    /// A delay after rename(2) makes this possible.
     fn run_to_the_name(self, seed: u64) -> Result<(), String> {
         // The kill may come too late on a busy machine.
         for _ in 0..5 {
@@ -133,8 +135,8 @@ impl Case {
         Err("each run had removed its spool before it was killed".into())
     }
 
-    /// Runs `launch` with the arguments and settings of the case, and checks the number of calls in all traces. Unless the case uses MPI,
-    /// the exit status must be `code`.
+    /// Runs `launch` with the arguments and settings of the case (kind of process, storage mode, way to end), and checks the number of
+    /// calls in all traces. Unless the case uses MPI, the exit status must be `code`.
     fn run_by(self, seed: u64, scratch: &Scratch, launch: Launch<'_>, code: i32) -> Result<(), String> {
         let counts = scratch.root().join("counts");
         std::fs::write(&counts, vec![0; SLOTS * 16]).expect("failed to make a file");
@@ -210,7 +212,8 @@ impl Case {
 /// Distance in the list between successive cases: even a few cases then cover all modes and ways.
 const STEP: usize = 7;
 
-/// Runs one case after another while `goes_on` returns true. Returns the number of runs, and a table of failures (empty if none).
+/// Runs one of `cases` after another, with seeds from `first_seed` on, while `goes_on(number of runs so far)` returns true. Returns the
+/// number of runs, and a table of failures (empty if none).
 fn runs(cases: &[Case], first_seed: u64, mut goes_on: impl FnMut(u64) -> bool) -> (u64, String) {
     let cases: Vec<Case> = cases.iter().copied().filter(|case| case.mpi().is_none_or(Compiler::available)).collect();
     let (mut wrong, mut tally, mut round) = (String::new(), BTreeMap::<Case, (u64, u64)>::new(), 0);

@@ -62,7 +62,8 @@ fn exit_from_another_thread() {
     nothing_lost("thread_exit", Some("exit"));
 }
 
-/// Runs a program that dies by its own signal. Asserts that the trace is complete or missing, never damaged. Returns true if there is a trace.
+/// Runs a program that dies by its own signal in the way `way`, with and without the tracer. Asserts that both end with `code`, and that
+/// the trace is complete or missing, never damaged. Returns true if there is a trace.
 fn dies(way: &str, code: i32) -> bool {
     let scratch = Scratch::new();
     let (untraced, traced) = end_by(&scratch, way);
@@ -219,7 +220,8 @@ const TAKING: [&str; 18] = [
     "reused",
 ];
 
-/// Runs the test program with standard error in a file. Returns the exit code, and the final contents of that file and of the data file.
+/// Runs the test program, which reuses descriptor 2 in the way `way`, with standard error in a file. `verbose`: DXT_VERBOSE. Returns the
+/// exit code, and the final contents of the data file and of that file.
 fn takes_stderr(way: &str, verbose: &str, traced: bool) -> (i32, String, String) {
     let scratch = Scratch::new();
     let (data, stderr) = (scratch.data().join("data"), scratch.root().join("stderr"));

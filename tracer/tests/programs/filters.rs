@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(crate) const BOTH: [Compiler; 2] = [Compiler::Mpich, Compiler::OpenMpi];
 
-/// Returns the launch of a program that works on several files in `data/`.
+/// Returns the launch of the test program `name`, which works on several files in `data/`.
 fn posix<'a>(scratch: &'a Scratch, name: &'static str) -> Launch<'a> {
     Launch::new(scratch, workload(name)).arg(scratch.data())
 }
@@ -18,7 +18,7 @@ pub(crate) fn mpiio(scratch: &Scratch, mpi: Compiler, ranks: u32) -> Launch<'_> 
     Launch::new(scratch, workload_with("mpiio", mpi, &["-O1"])).arg(scratch.data()).arg("all").ranks(mpi, ranks)
 }
 
-/// Returns the number of calls and bytes, by operation and file.
+/// Returns the number of calls and the number of bytes by (path, layer, operation).
 fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String, String), (u64, u64)> {
     let mut calls: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for op in ops {
@@ -28,7 +28,8 @@ fn all_calls<'a>(ops: impl Iterator<Item = &'a Op>) -> BTreeMap<(String, String,
     calls
 }
 
-/// Asserts, for each operation and file, that recorded plus counted calls and bytes equal those in the program's log.
+/// Asserts, for each operation (of these I/O layers) and file under `dir`, that recorded plus counted calls and bytes equal those in the
+/// program's log.
 #[track_caller]
 pub(crate) fn kept_and_counted_are_all(log: &[Op], traces: &Traces, layers: &[&str], dir: &Path) {
     let mut reported = all_calls(traces.own_ops(layers, dir).iter());

@@ -18,7 +18,7 @@ fn unharmed(outcome: &Outcome) {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (5, ""));
 }
 
-/// Asserts that the traces contain exactly the calls logged by the program.
+/// Asserts that the traces contain exactly the calls logged by the program, in the order required by `order`.
 fn exactly(scratch: &Scratch, order: Order) -> Traces {
     let (log, traces) = (read_log(scratch), Traces::read(&scratch.traces()));
     assert!(log.len() > 10);

@@ -118,7 +118,8 @@ fn links_lead_somewhere(place: &Path) {
     }
 }
 
-/// Asserts that the library for static programs exports no names that a program's own libraries might define, such as those of zstd.
+/// Asserts, by linking a program with `flags`, that the library for static programs exports no names that a program's own libraries might
+/// define, such as those of zstd.
 fn links_beside_another_zstd(scratch: &Scratch, flags: &str) {
     let (source, program) = (scratch.root().join("zstd.c"), scratch.root().join("zstd"));
     let text = "#include <stdio.h>\nint ZSTD_versionNumber(void);\nint ZSTD_versionNumber(void) { return 7; }\n\

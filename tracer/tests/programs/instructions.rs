@@ -24,8 +24,8 @@ const MOST_ADDED: [(&str, &str, f64); 7] = [
 /// Factor applied to the bounds for a library built without optimization.
 const UNOPTIMIZED: f64 = 6.0;
 
-/// Returns the instructions of a loop of `calls` calls, including those of the hooks and of all functions called, but without the tracer's
-/// start and flush.
+/// Returns the number of instructions that a loop of `calls` calls of `operation` executes, including those of the hooks and of all
+/// functions called, but without the tracer's start and flush. `mode`: DXT_ENABLE; `traced`: false for a run without the tracer.
 fn instructions(operation: &str, mode: &str, calls: u32, traced: bool) -> Option<u64> {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, "valgrind")

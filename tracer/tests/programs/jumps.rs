@@ -10,7 +10,8 @@ struct Said {
     jumped: u64,
 }
 
-/// Runs the program with `calls` calls in tracing mode `mode`; returns its numbers and traces.
+/// Runs the test program `jumps` with `calls` calls. `way`: what its signal handler does; `mode`: DXT_ENABLE; `buffer`: DXT_BUFFER_MAX.
+/// Returns its numbers and traces.
 fn run(scratch: &Scratch, way: &str, calls: &str, mode: &str, buffer: &str) -> (Said, Traces) {
     let launch = Launch::new(scratch, workload("jumps")).arg(scratch.data()).arg(way).arg(calls);
     let outcome = launch.env("DXT_ENABLE", mode).env("DXT_BUFFER_MAX", buffer).run();

@@ -18,7 +18,7 @@ fn launcher(scratch: &Scratch) -> Command {
     command
 }
 
-/// Runs a script of sh(1) under dxt-run.
+/// Starts a shell script (sh(1), source `text`) under dxt-run.
 fn script(scratch: &Scratch, text: &str) -> Child {
     launcher(scratch).args(["--", "/bin/sh", "-c", text]).spawn().expect("dxt-run can be started")
 }

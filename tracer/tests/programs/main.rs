@@ -42,6 +42,7 @@ mod other;
 mod places;
 mod planted;
 mod posix;
+mod printing;
 mod ranks;
 mod reach;
 mod real;

@@ -16,7 +16,8 @@ fn run(settings: &[(&str, &str)]) -> (Traces, Vec<MemoryDef>) {
     (traces, memory)
 }
 
-/// Returns [calls with known alignment, unaligned calls], summed over the two tables of a trace: by stream, and by layer, direction and size.
+/// Returns [calls with known alignment, unaligned calls], summed over each of two tables of a trace: the table by stream, and the table by
+/// layer, direction and size.
 fn sums(memory: &[MemoryDef]) -> [[u64; 2]; 2] {
     let streams = memory.iter().flat_map(|memory| &memory.streams);
     let costs = memory.iter().flat_map(|memory| &memory.costs);

@@ -169,8 +169,8 @@ fn several_threads_of_a_rank() {
     }
 }
 
-/// Runs a program variant with and without the tracer, and asserts that both end the same way. How a launcher reacts to a rank that leaves without
-/// MPI_Finalize is a race, so the traced run must end in one of the ways observed untraced.
+/// Runs a program variant on `ranks` ranks with and without the tracer, and asserts that both end the same way. How a launcher reacts to a
+/// rank that leaves without MPI_Finalize is a race, so the traced run must end in one of the ways observed untraced.
 fn ends_as_untraced(scratch: &Scratch, mpi: Compiler, ranks: u32, variant: &str) -> Outcome {
     const TRIES: usize = 20;
     let log = scratch.root().join("untraced");
@@ -262,7 +262,7 @@ fn a_child_that_is_forked_between_init_and_finalize() {
     }
 }
 
-/// Asserts that each trace is complete for its process.
+/// Asserts that the trace of each process that has one contains exactly the MPI-IO calls which that process logged.
 fn exact_for_those_present(scratch: &Scratch, traces: &Traces) {
     let present: BTreeSet<u32> = traces.processes.iter().map(|process| process.info.pid).collect();
     let log: Vec<Op> = read_log(scratch).into_iter().filter(|op| present.contains(&op.pid)).collect();

@@ -11,7 +11,7 @@ struct Seen {
     displacement: i64,
     size: u64,
     extent: i64,
-    /// File offset of each etype, in bytes.
+    /// File offset of each etype that the view selects, in bytes.
     bytes: Vec<i64>,
 }
 
@@ -36,7 +36,7 @@ fn of_filetype(view: &ViewDef) -> Vec<i64> {
     })
 }
 
-/// Returns the file offset of each of the first `etypes` etypes, computed from the view in the trace.
+/// Returns the file offset of each of the first `etypes` etypes, computed from the view in the trace and its displacement in bytes.
 fn reported(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     let filetype = of_filetype(view);
     assert_eq!(filetype.len() as u64, view.size);
@@ -48,14 +48,16 @@ fn reported(view: &ViewDef, displacement: i64, etypes: usize) -> Vec<i64> {
     (0..etypes).map(begin).collect()
 }
 
-/// Runs a program on `ranks` ranks, and compares the views in the trace with the views that the program logged.
+/// Runs the test program `program`, compiled with `options`, on `ranks` ranks, and compares the views in the trace with the views that the
+/// program logged.
 fn compare(mpi: Compiler, program: &'static str, options: &[&'static str], ranks: u32) {
     let scratch = Scratch::new();
     let outcome =
         Launch::new(&scratch, workload_with(program, mpi, options)).arg(scratch.data()).ranks(mpi, ranks).run();
     assert_eq!(outcome.code, 0, "{outcome:?}");
     let (seen, traces) = (seen(&scratch), Traces::read(&scratch.traces()));
-    assert_eq!((seen.len(), traces.processes.len()), (ranks as usize, ranks as usize));
+    let known: Vec<_> = traces.processes.iter().map(|process| (&process.info, &process.paths)).collect();
+    assert_eq!((seen.len(), known.len()), (ranks as usize, ranks as usize), "{mpi:?} {known:?} {outcome:?}");
     for process in &traces.processes {
         let views = &process.block.views;
         let expected = &seen[&process.info.pid];

@@ -24,7 +24,7 @@ fn names_are_the_kernels_however_they_change() {
     }
 }
 
-/// Counts the system calls of a run by name, with strace(1).
+/// Runs `bench_calls` with these arguments under strace(1), with the tracer if `traced`; returns the number of its system calls by name.
 fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<BTreeMap<String, u64>> {
     if !have("strace") {
         skip("strace is not installed");
@@ -47,7 +47,8 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
     Some(calls)
 }
 
-/// Returns the system calls that the tracer adds to `calls` pairs of open and close: counts by name, and in total.
+/// Returns the system calls that the tracer adds to `calls` opens and closes of `file` (`operation` of `bench_calls`): counts by name, and
+/// in total.
 fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u64>, u64)> {
     let scratch = Scratch::new();
     let count = calls.to_string();

@@ -61,8 +61,8 @@ fn offsets_that_others_may_have_changed_are_estimates() {
     }
 }
 
-/// Runs threads that share a file position. Returns the number of writes with an exact offset, and of writes with an estimated offset.
-/// Asserts that the bytes at each exact offset are those of the writing thread, and that no exact offset occurs twice.
+/// Runs threads that share a file position, in the way `way`. Returns the number of writes with an exact offset, and of writes with an
+/// estimated offset. Asserts that the bytes at each exact offset are those of the writing thread, and that no exact offset occurs twice.
 fn turns(way: &str) -> (usize, u64) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("turns")).arg(scratch.data()).arg(way).run();

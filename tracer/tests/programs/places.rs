@@ -26,7 +26,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Returns the launch of a program (alone, or on two MPI ranks), its expected exit code, and the number of writes of each process.
+/// Returns the launch of a program (alone, or on two MPI ranks if `who` is an MPI compiler), its expected exit code, and the number of
+/// writes of each process.
 fn launch<'a>(scratch: &'a Scratch, who: Option<Compiler>) -> (Launch<'a>, i32, u64) {
     match who {
         None => (Launch::new(scratch, workload("exits")).arg(scratch.data()).args(["return", "20000"]), 7, 20_000),

@@ -35,8 +35,8 @@ impl Victim {
     }
 }
 
-/// Runs the program `exits` in a process whose pid and start time the attacker knows. `plant` is shell code that creates an object at
-/// `$name`: a trace's file name for one of the next seconds, in the old form without a random part.
+/// Runs the program `exits` in a process whose pid and start time the attacker knows. `settings`: further environment variables. `plant` is
+/// shell code that creates an object at `$name`: a trace's file name for one of the next seconds, in the old form without a random part.
 fn run_among(scratch: &Scratch, victim: &Victim, plant: &str, settings: &[(&str, &str)]) -> Outcome {
     let program = workload("exits");
     let script = format!(

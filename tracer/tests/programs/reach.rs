@@ -172,7 +172,8 @@ fn programs_that_cannot_be_traced_are_counted() {
     assert_eq!(counted(&Traces::read(&scratch.traces()), "cannot be traced"), 1);
 }
 
-/// Builds a program for another dynamic linker: musl's or the 32-bit one. Returns the program's path; `None` if it cannot be built or run here.
+/// Builds a program for another dynamic linker: musl's if `what` is `musl`, else the 32-bit one. Returns the program's path; `None` if it
+/// cannot be built or run here.
 fn foreign(scratch: &Scratch, what: &str) -> Option<PathBuf> {
     let (source, program) = (scratch.root().join("foreign.c"), scratch.root().join("foreign"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("failed to write a source");
@@ -235,7 +236,8 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
     }
 }
 
-/// Builds a program with libraries linked into it. Returns how often the program's trace notes so for MPI, HDF5 and netCDF.
+/// Builds a program with libraries linked into it. Returns how often the program's trace notes a statically linked [MPI, HDF5, parallel
+/// netCDF]; `None` if the program cannot be built.
 fn built_in(flags: &[&str]) -> Option<[u64; 3]> {
     let scratch = Scratch::new();
     let program = scratch.root().join("built_in");

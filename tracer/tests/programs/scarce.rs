@@ -59,8 +59,9 @@ fn a_child_without_memory_counts_what_it_cannot_record() {
     }
 }
 
-/// Runs the program repeatedly, each time with another memory allocation failing: the first, the second, and so on (in growing steps),
-/// until the number exceeds the number of allocations made.
+/// Runs the program repeatedly with `calls` calls, each time with another memory allocation failing: the first, the second, and so on (in
+/// growing steps), until the number exceeds the number of allocations made. `way`, `end`: the program's arguments; `mode`: DXT_ENABLE;
+/// `overflow`: DXT_OVERFLOW.
 fn each_fails(way: &str, mode: &str, overflow: &str, calls: &str, end: &str) {
     let (mut number, mut whole, mut failed) = (1_u32, 0, 0);
     // A forked child continues its parent's count, so the same allocation fails in both.
@@ -163,7 +164,7 @@ fn who_may_lock_little_still_may() {
     }
 }
 
-/// Starts the program, sends SIGTERM after a while, and returns the program's exit status.
+/// Starts the program in the way `way`, sends SIGTERM after the time `after`, and returns the program's exit status.
 fn ended_by_sigterm(scratch: &Scratch, way: &str, after: Duration) -> Option<i32> {
     let mut child = Command::new(program())
         .arg(scratch.data())

@@ -6,7 +6,7 @@ use crate::harness::{Compiler, Launch, Outcome, Scratch, Traces, workload_with};
 
 const RANKS: u32 = 4;
 
-/// Returns the launch of the program with the corrupting library preloaded after the tracer.
+/// Returns the launch of an MPI program whose ranks share files, with a library preloaded after the tracer that corrupts what MPI writes.
 fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     let shim = workload_with("spoiling", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
     let program = workload_with("counters_mpi", mpi, &["-O1"]);
@@ -15,7 +15,8 @@ fn program<'a>(scratch: &'a Scratch, mpi: Compiler) -> Launch<'a> {
     launch.env("DXT_INCLUDE", scratch.data()).env("DXT_VERBOSE", "1")
 }
 
-/// Asserts that the common trace is complete. Returns true if any rank had to write its part again.
+/// Asserts that the common trace of all ranks is complete (`what`: text of the failure message). Returns true if any rank had to write its
+/// part again.
 fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     assert_eq!(outcome.code, 0, "{what}: {outcome:?}");
     let traces = Traces::read(&scratch.traces());

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Starts a test program that reports each completed call on a pipe.
+/// Starts a traced test program whose `threads` threads report each completed call on a pipe.
 fn start(scratch: &Scratch, threads: u32, settings: &[(&str, &str)]) -> Child {
     let mut command = Command::new(workload("progress"));
     command.arg(scratch.data()).arg(threads.to_string()).arg("100000000").stdout(Stdio::piped());
@@ -41,7 +41,8 @@ fn note(reported: &mut [u64], record: [u8; 8]) {
     reported[number(&record[..4]) as usize] = u64::from(number(&record[4..]));
 }
 
-/// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the program. Call 0 is the open.
+/// Returns operation, offset and length of call `i` of thread `t`, as documented at the top of the test program `progress`. Call 0 is the
+/// open.
 fn call(t: u64, i: u64) -> (&'static str, i64, u64) {
     match i.checked_sub(1) {
         None => ("open", -1, 0),
@@ -57,7 +58,8 @@ fn random(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Runs and kills the program `times` times, at varying times. Each time, recovers the spool and checks the recorded calls.
+/// Runs and kills the program `times` times, each time after a random number of calls below `most_calls`. Each time, recovers the spool and
+/// checks the recorded calls.
 fn kills(times: u64, seed: u64, threads: u32, most_calls: u64, settings: &[(&str, &str)]) {
     for round in 0..times {
         let chance = random(seed * 1000 + round);
@@ -121,7 +123,8 @@ fn killed_while_calls_are_counted() {
     kills(40, 6, 3, 20_000, &live);
 }
 
-/// Reads the spool of a running process repeatedly. Asserts that it contains all calls reported so far, once and in order.
+/// Reads the spool of a running process with `threads` threads repeatedly. Asserts that it contains all calls reported so far, once and in
+/// order. `may_fold`: true if calls may be counted instead of recorded.
 fn watched(threads: u32, settings: &[(&str, &str)], may_fold: bool) {
     let scratch = Scratch::new();
     let mut child = start(&scratch, threads, settings);
@@ -216,7 +219,7 @@ fn a_reader_finds_all_while_calls_are_counted() {
     watched(2, &[("DXT_ENABLE", "counters")], true);
 }
 
-/// Runs a program that ends by a signal, and asserts that all completed calls can be recovered.
+/// Runs a program that ends by a signal in the way `way`, with exit code `code`, and asserts that all completed calls can be recovered.
 fn recovered_after(way: &str, code: i32) {
     let scratch = Scratch::new();
     let outcome = Launch::new(&scratch, workload("exits")).arg(scratch.data()).arg(way).arg("5000").run();
@@ -300,8 +303,8 @@ fn without_a_spool_all_is_as_before() {
     assert!(!scratch.spools().exists());
 }
 
-/// Runs a program that executes another in the way `way`. Calls of both are recorded; those of the first are in a trace, or in the spool
-/// that the first left.
+/// Runs a program that executes another program in the way `way`, and asserts that the calls of both are recorded: those of the first
+/// program in a trace, or in the spool that it left. Returns the number of spools left.
 fn becomes(way: &str) -> usize {
     let scratch = Scratch::new();
     let program = workload("becomes");

@@ -23,7 +23,8 @@ fn in_sandbox<'a>(scratch: &'a Scratch, action: &str) -> Launch<'a> {
     sandboxed(scratch, Launch::new(scratch, workload("sandbox")), action)
 }
 
-/// Asserts that the program ran as without the tracer, and that the tracer left no files. Returns the lines on standard error.
+/// Asserts that the program ran as without the tracer, and that the tracer left no files. Returns the lines on standard error. `what`: text
+/// of the failure message.
 fn untouched(scratch: &Scratch, outcome: &Outcome, what: &str) -> Vec<String> {
     assert_eq!(outcome.code, 5, "{what}: {outcome:?}");
     let written = std::fs::metadata(scratch.data().join("file")).expect("the program has made it").len();
@@ -201,8 +202,9 @@ fn thread_sanitizer_finds_no_races() {
     }
 }
 
-/// Runs a program with more privileges than user 12345, who starts it, in a mount namespace with its own /etc. /etc/ld.so.preload preloads
-/// the library. Returns the remaining traces and spools and the program's exit code, as the script prints them.
+/// Runs a program with more privileges (`how`: setuid, setgid or a capability) than user 12345, who starts it, in a mount namespace with
+/// its own /etc. /etc/ld.so.preload preloads the library. Returns the remaining traces and spools and the program's exit code, as the
+/// script prints them.
 fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String> {
     let open = std::env::temp_dir().join(format!(
         "dxt-rights-{}-{how}-{}",
@@ -237,7 +239,7 @@ fn privileged(how: &str, configuration: &str, variables: &str) -> Option<String>
     Some(said.replace(&open.display().to_string(), "HERE"))
 }
 
-/// Returns a number that distinguishes the runs of one test.
+/// Returns a number, derived from the arguments, that distinguishes the directories of a test's runs.
 fn fingerprint(configuration: &str, variables: &str) -> usize {
     configuration.len() * 1000 + variables.len()
 }

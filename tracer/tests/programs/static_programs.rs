@@ -25,7 +25,8 @@ fn flags(scratch: &Scratch, libraries: &[&str]) -> Vec<String> {
     outcome.stdout.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles a test program with the tracer linked in; returns its path. If there is no static C library, prints a message and returns `None`.
+/// Compiles the test program `source` with the tracer and `libraries` linked in; returns the program's path. If there is no static C
+/// library, prints a message and returns `None`. `way`: one of [`WAYS`]; `more`: further compiler arguments.
 fn linked(
     scratch: &Scratch,
     source: &str,

@@ -97,8 +97,8 @@ fn calls_that_change_nothing_leave_nothing_uncertain() {
     }
 }
 
-/// Runs a race of 100,000 calls with changes of their descriptors. Asserts that no file has more bytes than it received, and that the total
-/// equals the bytes moved.
+/// Runs a race of 100,000 calls (`moves`: their kind) with changes of their descriptor (`change`: by dup2, close, ...). `mode`: DXT_ENABLE.
+/// Asserts that no file has more bytes in the trace than it received, and that the total equals the bytes moved.
 fn race(change: &str, moves: &str, mode: &str) {
     race_of(100_000, change, moves, mode);
 }

@@ -9,7 +9,8 @@ use std::process::Command;
 
 const LIBRARY: &[&str] = &["-O1", "-Wl,--no-as-needed", "-luring"];
 
-/// Runs a program; returns its logged operations, its failed operations, and the traces. `None` if the kernel has no io_uring.
+/// Runs the test program `name`, compiled with `flags`; returns its logged operations, its failed operations, and the traces. `None` if the
+/// kernel has no io_uring.
 fn run(name: &'static str, flags: &[&'static str], argument: Option<&str>) -> Option<(Vec<Op>, Vec<Op>, Traces)> {
     if !Path::new("/usr/include/liburing.h").exists() {
         skip("liburing is not installed");

@@ -128,8 +128,9 @@ fn made(directory: &Path) -> String {
     format!("{}:{}:{}:{}", about.dev(), about.ino(), boot.trim(), directory.display())
 }
 
-/// Runs a program with 300 writes while an empty file system hides the output directory, the spool directory, or both. Uses bwrap(1) and
-/// unshare(1); `check` gets the outcome of each. Files that the tracer creates there would be listed on standard output.
+/// Runs a program with 300 writes while an empty file system hides the output directory (`hides_output`), the spool directory
+/// (`hides_spool`), or both. Uses bwrap(1) and unshare(1); `check` gets the outcome of each. Files that the tracer creates there would be
+/// listed on standard output.
 fn behind_a_mount(hides_output: bool, hides_spool: bool, check: impl Fn(&Scratch, &Outcome, &str)) {
     let inside = "\"$@\"; code=$?; ls -A \"$0\"; exit $code";
     let mounts = format!("mount -t tmpfs none \"$0\" && {{ {inside}; }}");

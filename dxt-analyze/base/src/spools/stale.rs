@@ -1,5 +1,6 @@
-//! Files that processes left in a spool directory and that no running process needs: spools, spills, spools set aside before an exec(3), and
-//! node-quota files, through which the processes of a job share DXT_JOB_BYTES.
+//! Files that processes left in a spool directory and that no running process needs: spools (files with recorded calls), spills (files with
+//! compressed calls of a spool), spools set aside before an exec(3), and node-quota files, through which the processes of a job share
+//! DXT_JOB_BYTES.
 
 use super::files::{Identity, own_user};
 use super::owner;
@@ -84,8 +85,8 @@ impl Named {
 
 impl SpoolDirectory {
     /// Finds the files in `path` whose processes no longer run and wrote to none of their files for `older_than`. All files of a process
-    /// are considered, because a spill is rarely written to but needed by its spool. Fails if the directory cannot be listed, or is on a
-    /// file system that other machines share.
+    /// are considered, because a spill (file with compressed calls of a spool) is rarely written to but needed by its spool. Fails if the
+    /// directory cannot be listed, or is on a file system that other machines share.
     pub fn look(path: &Path, older_than: Duration) -> Result<Self> {
         let failed = || format!("failed to list {}", path.display());
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -161,15 +162,16 @@ impl SpoolDirectory {
 }
 
 impl Left {
-    /// True if the file's name has the extension of a spool, false for a spill or another file.
+    /// True if the file's name has the extension of a spool (file with recorded calls), false for a spill (compressed calls of a spool) or
+    /// another file.
     pub fn is_spool(&self) -> bool {
         self.path.extension().is_some_and(|end| end == "spool")
     }
 }
 
-/// Returns the inodes of mapped spools and spills, and the users of processes that have such a file or the tracer's library mapped
-/// (proc(5), maps). Covers only processes visible to this user. Pids in file names do not suffice, because processes in containers have
-/// other pids there.
+/// Returns (inodes of mapped spools and spills, users): the files with recorded calls that some process has mapped, and the users of
+/// processes that have such a file or the tracer's library mapped (proc(5), maps). Covers only processes visible to this user. Pids in file
+/// names do not suffice, because processes in containers have other pids there.
 fn mapped() -> (BTreeSet<u64>, BTreeSet<u32>) {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =

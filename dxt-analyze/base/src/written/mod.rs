@@ -53,7 +53,7 @@ impl<'a> Target<'a> {
         Self { rights: Some(rights), ..self }
     }
 
-    /// Calls `fill`, which writes the output sequentially.
+    /// Writes the output by `fill`, sequentially. Existing files are replaced only if `fill` succeeds.
     pub fn stream<T>(&self, fill: impl FnOnce(&mut dyn Write) -> Result<T>) -> Result<T> {
         let buffered = |file: &mut File| {
             let mut writer = BufWriter::with_capacity(BUFFER, file);
@@ -67,7 +67,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Calls `fill`, which writes the output with seeks, for formats whose beginning is written last.
+    /// Writes the output by `fill`, which may seek, as for formats whose beginning is written last. Existing files are replaced only if
+    /// `fill` succeeds.
     pub fn file<T>(&self, fill: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         // Checked before `fill` runs, so that the user does not wait minutes for a refusal.
         self.check()?;
@@ -84,7 +85,7 @@ impl<'a> Target<'a> {
         Ok(done)
     }
 
-    /// Checks before long computations if [`Self::stream`] may write the output.
+    /// Fails if [`Self::stream`] would refuse to replace a file at the output path; called before long computations.
     pub fn check_early(&self) -> Result<()> {
         if self.flows() { Ok(()) } else { self.check() }
     }

@@ -27,8 +27,8 @@ fn read(bytes: &[u8]) {
     darshan_parser(&mut log, &mut std::io::sink()).expect("a sink takes all");
 }
 
-/// Returns (compression type, bytes): one zlib stream (0) or bzip2 stream (1), or the bytes unchanged (2). Most inputs stay unchanged,
-/// because compression takes time.
+/// Returns (compression type, bytes): one zlib stream (0) or bzip2 stream (1), or the bytes unchanged (2), as chosen by `how`. Most values
+/// of `how` leave the bytes unchanged, because compression takes time.
 fn packed(how: u8, bytes: &[u8]) -> (u8, Vec<u8>) {
     let repeated = || bytes.iter().copied().cycle().take(REPEATED_BYTES).collect::<Vec<u8>>();
     match how % 32 {

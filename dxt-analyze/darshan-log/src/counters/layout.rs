@@ -80,7 +80,8 @@ pub(crate) fn counter_names(module: Module) -> (&'static [&'static str], &'stati
     }
 }
 
-/// Converts a record's counters from an old version to the newest version. Returns false if the record must be omitted.
+/// Converts a record's counters from an old version to the newest version. Returns false if the record must be omitted: in POSIX version 1,
+/// counters of files with calls on C streams include these calls.
 pub(crate) fn upgrade(module: Module, version: u32, ints: &mut Vec<i64>, floats: &mut Vec<f64>) -> bool {
     match module {
         Module::Posix => return upgrade_posix(version, ints, floats),

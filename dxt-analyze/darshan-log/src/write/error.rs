@@ -12,11 +12,11 @@ pub enum Error {
     /// A length exceeds a limit of the format or of Darshan's tools.
     #[error("{what} of {length} bytes exceeds the limit of {limit} of Darshan's log format")]
     TooLong {
-        /// Description of the length that exceeds the limit.
+        /// Description of the text or region that is too long, such as `a name`.
         what: &'static str,
-        /// Length that was requested, in bytes.
+        /// Length of the text or region that `what` names, in bytes.
         length: u64,
-        /// Maximum length allowed, in bytes.
+        /// Maximum length of that text or region, in bytes.
         limit: u64,
     },
     /// A text is empty or contains a byte that would end the text in the format.
@@ -88,12 +88,12 @@ pub enum Error {
     Io(#[from] std::io::Error),
 }
 
-/// Returns [`Error::TooLong`] if `length` exceeds `limit`.
+/// Returns [`Error::TooLong`] if `length`, the length of `what` in bytes, exceeds `limit`.
 pub(super) fn check(what: &'static str, length: u64, limit: u64) -> Result<()> {
     if length <= limit { Ok(()) } else { Err(Error::TooLong { what, length, limit }) }
 }
 
-/// Returns [`Error::Shape`] unless `found` equals `expected`.
+/// Returns [`Error::Shape`] unless `found`, the number of elements `what` in a record of `module`, equals `expected`.
 pub(super) fn expect(module: Module, what: &'static str, expected: u64, found: u64) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Shape { module, what, expected, found }) }
 }

@@ -33,7 +33,7 @@ fn job_and_modules_are_those_of_the_facts() {
     }
 }
 
-/// Totals over the segments of one API.
+/// Totals over the DXT segments (reads and writes) of one API: POSIX or MPI-IO.
 #[derive(Default)]
 struct Sums {
     records: u64,

@@ -12,7 +12,7 @@ fn dxt_text(sample: &Sample, layout: DxtLayout) -> Vec<u8> {
     out
 }
 
-/// Panics at the first line of `ours` that differs from `golden`.
+/// Panics at the first line of `ours` (this crate's output for the log `name`) that differs from `golden` (the output of Darshan's tool).
 fn same(name: &str, ours: &[u8], golden: &[u8]) {
     if ours == golden {
         return;
@@ -25,7 +25,7 @@ fn same(name: &str, ours: &[u8], golden: &[u8]) {
     }
 }
 
-/// True if Darshan's tool with output layout `layout` cannot read the log, so that the golden output ends in the middle.
+/// True if Darshan's tool with output layout `layout` cannot read the log `name`, so that the tool's stored output ends in the middle.
 fn tool_fails(name: &str, layout: DxtLayout) -> bool {
     match name {
         // Segments of 96 bytes, which no version of the tool reads.

@@ -1,4 +1,4 @@
-//! Logs that the tests read, and their golden files.
+//! Logs that the tests read, and their golden files (outputs of Darshan's tools for these logs).
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Name of the environment variable that names a directory of further logs, which are not in the repository.
 const FOLDER: &str = "DXT_DARSHAN_LOGS";
 
-/// Log with golden files in the same directory.
+/// Log with golden files (outputs of Darshan's tools) in the same directory.
 pub(crate) struct Sample {
     pub(crate) path: PathBuf,
 }
@@ -23,7 +23,8 @@ impl Sample {
         std::fs::read(&self.path).expect("a readable log")
     }
 
-    /// Returns the decompressed golden file with extension `kind`, such as `dxt.txt`; `None` if it does not exist.
+    /// Returns the decompressed golden file (output of Darshan's tool) with extension `kind`, such as `dxt.txt`; `None` if it does not
+    /// exist.
     pub(crate) fn golden(&self, kind: &str) -> Option<Vec<u8>> {
         let path = self.path.with_file_name(format!("{}.{kind}.xz", self.name()));
         let file = std::fs::File::open(path).ok()?;

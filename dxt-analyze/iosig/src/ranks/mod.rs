@@ -19,7 +19,7 @@ use crate::signature::{Pattern, Signature};
 pub struct Direction {
     /// Number of ranks along the dimension of the process grid.
     pub count: u64,
-    /// Difference in rank between neighbours along the dimension.
+    /// Difference in rank between neighbours along the dimension of the process grid.
     pub rank_step: i64,
     /// Difference in offset between neighbours along the dimension, in bytes, for each leaf (access in a loop body) of the nest, in order.
     pub shifts: Vec<i64>,
@@ -71,7 +71,7 @@ struct Row {
     offsets: Vec<u64>,
     directions: Vec<Direction>,
     positions: Vec<u64>,
-    /// Totals over all ranks combined in the row.
+    /// Numbers of ranks, accesses and bytes, and the times, over all ranks combined in the row.
     sum: Sum,
 }
 

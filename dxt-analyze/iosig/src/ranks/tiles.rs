@@ -21,9 +21,9 @@ pub struct Tiling {
 pub enum Arrangement {
     /// The lines (loop nests shared by ranks) together cover a range of the file without gaps, each byte once.
     Filled {
-        /// File offset of the range's first byte.
+        /// File offset of the first byte of the range that the lines cover.
         first: u64,
-        /// Length of the range, in bytes.
+        /// Length of the range that the lines cover, in bytes.
         bytes: u128,
         /// True if each member (rank) begins where the member before it in numerical order ends.
         in_order: bool,

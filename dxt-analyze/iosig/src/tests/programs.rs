@@ -7,7 +7,8 @@ enum Statement {
     Loop { count: u64, body: Vec<Statement> },
 }
 
-/// Returns a random block of statements inside `around` loops.
+/// Returns a random block of statements inside `around` loops, with loops nested at most `deepest` deep, and offsets and steps that are
+/// multiples of `unit`.
 fn block(random: &mut Random, around: usize, deepest: usize, unit: u64) -> Vec<Statement> {
     (0..1 + random.below(3))
         .map(|_| {

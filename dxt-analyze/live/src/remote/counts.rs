@@ -1,5 +1,5 @@
-//! Counts that agents report, each since the agent started. Bounds the number of agents and their names, since anybody who can write to the
-//! NATS stream can send anything.
+//! Numbers of dropped calls, or of unobserved processes, that agents on other nodes report, each since the agent started. Bounds the number
+//! of agents and the lengths of their names, since anybody who can write to the NATS stream can send anything.
 
 use std::collections::BTreeMap;
 

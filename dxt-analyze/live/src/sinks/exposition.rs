@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 /// Maximum number of groups of calls in the output; each takes some 70 lines.
 const MOST_GROUPS: usize = 1000;
-/// Indices of the size buckets with their own line: le = 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes are in `+Inf` only.
+/// Indices of the size buckets with a line of their own, whose label `le` (upper bound) is 511 bytes, 1,023, ..., 64 GiB - 1. Larger sizes
+/// are in `+Inf` only.
 const SIZES: Range<usize> = 9..37;
-/// Indices of the duration buckets with their own line: le = 1,023 ns, ..., 68 s.
+/// Indices of the duration buckets with a line of their own, whose label `le` (upper bound) is 1,023 ns, ..., 68 s. Longer durations are in
+/// `+Inf` only.
 const DURATIONS: Range<usize> = 10..37;
 
 #[derive(Default)]

@@ -34,7 +34,7 @@ pub(super) struct Line<'a> {
     pub(super) thread: u32,
     /// Sequence number of the call's buffer among the buffers of the thread.
     pub(super) sequence: u32,
-    /// Index of the call's record in the buffer.
+    /// Index of the call's record in that buffer of its thread.
     pub(super) slot: u32,
     pub(super) uid: u32,
     pub(super) exe: Cow<'a, str>,

@@ -103,7 +103,7 @@ pub(super) struct Ldms {
     /// True if messages are also copied to standard error.
     verbose: bool,
     publisher: Option<Publisher>,
-    /// Maximum length of a message line, in bytes.
+    /// Maximum length of a line that the publishing program sends as one message, in bytes; longer lines are dropped.
     most_bytes: usize,
     too_long: u64,
     others: u64,

@@ -78,7 +78,8 @@ impl Sink for Lines {
     }
 }
 
-/// Appends a message as LDMS stores it: one CSV row with the fields of the object and its segment, in the column order of the connector's paper.
+/// Appends a message as LDMS stores it: one CSV row with the message's own fields and those of its `seg` list (the call), in the column
+/// order of the connector's paper.
 fn row(message: &connector::Message<'_>, out: &mut Vec<u8>) -> Result<()> {
     let [seg] = &message.seg;
     let mut writer = csv::WriterBuilder::new().from_writer(out);

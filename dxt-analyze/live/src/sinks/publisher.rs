@@ -32,7 +32,7 @@ const PIPE_BYTES: usize = 64 << 10;
 pub(super) struct Program {
     pub(super) path: PathBuf,
     pub(super) args: Vec<String>,
-    /// Address of the program's daemon, shown in messages.
+    /// Address of the daemon to which the publishing program sends, as shown in messages to the user.
     pub(super) daemon: String,
 }
 

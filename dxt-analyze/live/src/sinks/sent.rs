@@ -21,7 +21,8 @@ pub(super) trait Cargo {
         Vec::new()
     }
 
-    /// True if the carrier must send a message of its own, besides items, because of the latest interval.
+    /// True if, because of the latest interval, the carrier (sender to the destination) must also send a message of its own, which reports
+    /// missing data.
     fn has_word(&self) -> bool {
         false
     }

@@ -24,12 +24,13 @@ const SPREAD: f64 = 0.5;
 struct Calls {
     count: u64,
     bytes: u64,
-    /// Sum over calls of log(duration / usual duration), times 2^16.
+    /// Sum over the thread's calls of log(duration / usual duration), times 2^16.
     above: i64,
-    /// Time in calls without outliers, by phase.
+    /// Time in the thread's calls without outliers, by phase.
     phases: FxHashMap<u32, u64>,
-    /// File of the first call; next field: true if all calls are on it.
+    /// File of the thread's first call.
     file: FileId,
+    /// True if all of the thread's calls are on the file `file`.
     one_file: bool,
     /// Lowest and highest (exclusive) byte that the calls access in their files.
     range: (u64, u64),
@@ -53,7 +54,7 @@ impl Default for Calls {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfThread([Calls; 2]);
 
-/// Classes of calls that are compared.
+/// Classes of calls by which threads are compared.
 const CLASSES: [Class; 2] = [Class::Read, Class::Write];
 
 impl OfThread {
@@ -102,7 +103,7 @@ impl OfThread {
 pub enum Own {
     /// Nothing: all threads use the same bytes of the same files.
     Nothing,
-    /// A whole file.
+    /// A whole file that only this thread uses.
     File(FileId),
     /// A range of bytes in the file that all threads use.
     Part(FileId),
@@ -113,7 +114,7 @@ pub enum Own {
 pub struct SlowThread {
     /// Class of the slow calls: read or write.
     pub class: Class,
-    /// Index of the slow thread among the threads that make such calls, in the order of thread ids.
+    /// Index of the slow thread among the threads that make calls of the class, in the order of thread ids.
     pub place: usize,
     /// Number of the process's threads that make calls of this class.
     pub of: usize,
@@ -136,8 +137,8 @@ pub struct SlowThread {
 pub struct AtWork {
     /// The slow thread, if there is one.
     pub slow: Option<SlowThread>,
-    /// For each phase: its number, the time in calls of the busiest thread, ns, and this time if the slow thread were as fast as the
-    /// others, ns.
+    /// For each phase: its number, the time in calls of the busiest thread, ns, and the time in calls of the busiest thread if the slow one
+    /// were as fast as the others, ns.
     pub phases: Vec<(u32, u64, u64)>,
 }
 
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
     use crate::cube::reading::sums::log;
 
-    /// A call of `ms` milliseconds.
+    /// Returns the sums of one call of `bytes` bytes that takes `ms` milliseconds.
     fn call(bytes: u64, ms: f64) -> Sums {
         Sums::counted(1, bytes, (1e6 * ms) as u64, 0)
     }

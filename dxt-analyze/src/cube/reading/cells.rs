@@ -9,7 +9,7 @@ use super::role::all_meet;
 use super::slots::{SLOTS, Slots};
 use super::sums::{Call, Key, NO_TARGET, Sums, coarse, log};
 use super::threads::{OfThread, Threads};
-use super::usual::{Kind, Usual, size_class};
+use super::usual::{Kind, Least, Usual, size_class};
 use super::who::{Who, of_all};
 use crate::layouts::placed::Placed;
 use crate::limits::CELLS;
@@ -17,17 +17,16 @@ use crate::model::{Class, FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::layer_calls::Form;
 use crate::shared::sum_cache::InTurn;
-use crate::thresholds::processor::CALLS_OF_MEDIAN;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Least limit of the number of cells per process.
+/// Least value of the limit on the number of cells per process.
 const FEWEST: usize = 16;
-/// Number of cells that take as much memory as the file parts of one stream; next: least number of streams per process whose file parts are
-/// kept.
+/// Number of cells that take as much memory as the sums by file part of one stream.
 const PER_PARTS: usize = 16;
+/// Least number of streams per process for which sums by file part are kept.
 const FEWEST_PARTS: usize = 4;
 
 /// Least number of threads of a process, including a thread for MPI's own calls, for calls to be summed by thread, too.
@@ -44,7 +43,7 @@ pub struct Cells<'a> {
     /// By process: its communicators that contain all ranks, by their number in the trace.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
-    /// Largest number of cells of one process.
+    /// Largest number of cells (sums over similar calls) of one process.
     limit: usize,
 }
 
@@ -55,7 +54,7 @@ pub fn looked_at(run: &Run, stream: &Stream) -> bool {
 }
 
 impl<'a> Cells<'a> {
-    /// Prepares the pass over the trace of `run`.
+    /// Prepares the pass over the trace of `run` that sums calls in cells.
     #[must_use]
     pub fn new(
         run: &Run,
@@ -76,8 +75,9 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the phase to which a wait from `begin` to `end` belongs: the last phase that ends during it. Calls in which only some ranks
-    /// wait (a gather) may end phases before. The rank that arrives last begins its call when the phase ends, and is counted in that phase.
+    /// Returns the phase to which a wait from `begin` to `end` (ns since the job's start) belongs: the last phase that ends during the wait.
+    /// Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The rank that arrives last begins its call
+    /// when the phase ends, and is counted in that phase.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
@@ -94,14 +94,14 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns the usual duration of calls of a stream and size octave.
+    /// Returns the usual duration of calls of a stream and size octave (bit length of the bytes).
     fn like(&self, stream: &Stream, size: u8) -> Like {
         let usual = self.usual.get(&Kind::of_size(stream, size));
         Like {
             size,
             far_ns: usual.map_or(u64::MAX, |usual| usual.far_ns),
             log: usual.map_or(0, |usual| log(usual.median_ns as u64)),
-            least_ns: usual.filter(|usual| usual.calls >= CALLS_OF_MEDIAN).map_or(0, |usual| usual.median_ns as u64),
+            least: usual.map_or(Least::default(), |usual| usual.least),
         }
     }
 
@@ -112,8 +112,7 @@ impl<'a> Cells<'a> {
             for stretch in block.stretches().filter(|of| looked_at.get(of.stream.index()).is_some_and(|&is| is)) {
                 let Some(stream) = block.process.stream(stretch.stream) else { continue };
                 for row in stretch.rows() {
-                    let least_ns = self.like(stream, size_class(row.length)).least_ns;
-                    out.add(&row, stream.within(), least_ns);
+                    out.add(&row, stream.within(), self.like(stream, size_class(row.length)).least);
                 }
             }
         }
@@ -121,17 +120,16 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Usual duration of calls of one stream and size octave.
+/// Usual duration of calls of one stream and size octave (bit length of the bytes).
 #[derive(Clone, Copy)]
 struct Like {
     size: u8,
     /// Duration from which a call is an outlier, ns.
     far_ns: u64,
-    /// Logarithm of the median duration, times 2^16.
+    /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
-    /// Median duration of at least [`CALLS_OF_MEDIAN`] calls, ns; 0 if there are fewer. Waits for a processor are only in the time above
-    /// it.
-    least_ns: u64,
+    /// Duration of such calls without waits for a processor.
+    least: Least,
 }
 
 #[inline]
@@ -144,11 +142,11 @@ fn target(placed: Option<&Placed<'_>>, row: &Row) -> u32 {
 /// Cells of one process. If there are too many, 2, 4, ... adjacent time windows share a cell.
 #[derive(Clone, Debug, Default)]
 pub struct OfProcess {
-    /// Cells, sorted by key.
+    /// Cells (sums over similar calls), sorted by key.
     pub cells: Vec<(Key, Sums)>,
     /// Number of times that the number of time windows was halved: 2^`merged` windows share a cell.
     pub merged: u32,
-    /// Times by part of the file, for as many streams as fit in memory.
+    /// Times by part of the file, for as many streams (one operation on one file) as fit in memory.
     pub parts: Vec<(StreamIx, Parts)>,
     /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
@@ -156,7 +154,7 @@ pub struct OfProcess {
     pub at_work: Option<AtWork>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     pub waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make such calls.
+    /// Phases in which all ranks make MPI's own synchronizing calls.
     pub met_all: FxHashSet<u32>,
 }
 
@@ -174,7 +172,7 @@ pub struct Partial {
     at_work: FxHashMap<u32, at_work::OfThread>,
     /// By phase: time in MPI's own synchronizing calls, ns.
     waits: FxHashMap<u32, u64>,
-    /// Phases in which all ranks make such calls.
+    /// Phases in which all ranks make MPI's own synchronizing calls.
     met_all: FxHashSet<u32>,
     depths: depths::Partial,
 }
@@ -204,7 +202,7 @@ impl Partial {
         std::mem::take(&mut self.depths)
     }
 
-    /// Returns the cells of each process.
+    /// Returns the cells (sums over similar calls) of each process.
     #[must_use]
     pub fn processes(mut self) -> FxHashMap<ProcessId, OfProcess> {
         self.end_process();
@@ -315,7 +313,7 @@ impl Analysis for Cells<'_> {
                     size,
                     target: target(placed.as_ref(), &row),
                 };
-                let duration = without.duration(&row, stream.within(), like.least_ns);
+                let duration = without.duration(&row, stream.within(), like.least);
                 let is_far = duration >= like.far_ns;
                 let logs = log(duration);
                 let above = logs - like.log;

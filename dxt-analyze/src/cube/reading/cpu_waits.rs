@@ -1,38 +1,58 @@
 //! Takes waits for a processor out of the times of calls, so that a busy node is not mistaken for slow storage.
 //!
 //! The tracer samples how long a thread has waited, not when. Calls that take `c` of a sample interval of length `l` lose `wait * c / l`.
-//! Of several calls, each loses in proportion to its time above the median of its peers, and keeps at least that median: a processor is
-//! taken away for milliseconds, so few calls are hit. A call that spans intervals loses the waiting part of each, as do calls with inner
-//! calls. Calls of libraries and their inner calls are summed separately.
+//! Of several calls, each loses in proportion to its time above the median of its peers: a processor is taken away for milliseconds, so few
+//! of many short calls are hit. The time up to the median loses the rest of the wait in proportion, unless no peer's thread waited. A call
+//! that spans intervals loses the waiting part of each, as do calls with inner calls. Calls of libraries and their inner calls are summed
+//! separately.
 
+use super::usual::Least;
+use crate::model::cpu_waits::{at, during};
 use crate::model::{Interval, Within};
 use crate::scan::{Block, Row};
+use crate::shared::totals::add;
 use crate::thresholds::processor::LEAST_WAITING;
 
 /// Durations of one block's calls without the waits of the block's thread for a processor.
 pub(super) struct CallsWithout {
     shift: u64,
-    intervals: Vec<Calls>,
+    /// Intervals in which the thread waited.
+    intervals: Vec<Interval>,
+    /// By interval, sums by place of the calls in it: the program's own, and those inside libraries' calls.
+    sums: Vec<[Sums; 2]>,
 }
 
-/// Calls in one sample interval (time between two samples of a thread's waits).
-struct Calls {
-    of: Interval,
-    /// Sums over the program's own calls, and over calls inside libraries' calls.
-    sums: [Sums; 2],
-}
-
+/// Times of calls, ns.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    time_ns: u64,
-    /// Part of `time_ns` above the least durations of the calls.
+    /// Time above the median of peers.
     excess_ns: u64,
+    /// Time up to the median of peers whose threads may have waited.
+    perhaps_ns: u64,
+    /// Time up to the median of peers whose threads did not wait.
+    certain_ns: u64,
 }
 
 impl Sums {
-    /// Returns the share (0 to 1) of the calls' excess that is waiting, if the thread waits for a `part` (0 to 1) of its time.
-    fn waiting(&self, part: f64) -> f64 {
-        (self.time_ns as f64 * part / self.excess_ns.max(1) as f64).min(1.0)
+    /// Returns the sums of one call.
+    fn of_call(duration: u64, least: Least) -> Self {
+        let up_to = duration.min(least.ns);
+        let (certain_ns, perhaps_ns) = if least.is_certain { (up_to, 0) } else { (0, up_to) };
+        Self { excess_ns: duration.saturating_sub(up_to), perhaps_ns, certain_ns }
+    }
+
+    fn add(&mut self, other: Self) {
+        add(&mut self.excess_ns, other.excess_ns);
+        add(&mut self.perhaps_ns, other.perhaps_ns);
+        add(&mut self.certain_ns, other.certain_ns);
+    }
+
+    /// Returns the wait in the times of `call`, one of these, if the thread waits for a `part` of its time, ns.
+    fn waits_of(&self, call: Self, part: f64) -> f64 {
+        let [excess, perhaps, certain] = [self.excess_ns, self.perhaps_ns, self.certain_ns].map(|ns| ns as f64);
+        let wait = (excess + perhaps + certain) * part;
+        let share = |wait: f64, of: f64| (wait / of.max(1.0)).clamp(0.0, 1.0);
+        call.excess_ns as f64 * share(wait, excess) + call.perhaps_ns as f64 * share(wait - excess, perhaps)
     }
 }
 
@@ -45,62 +65,50 @@ impl CallsWithout {
     pub(super) fn new(block: &Block<'_>) -> Self {
         let all = block.process.cpu.of_thread(block.process.tid(block.thread));
         let waits = all.iter().filter(|of| of.waiting() >= LEAST_WAITING);
-        let intervals = waits.map(|of| Calls { of: *of, sums: [Sums::default(); 2] }).collect();
-        Self { shift: block.process.shift_ns, intervals }
+        Self::of(waits.copied().collect(), block.process.shift_ns)
+    }
+
+    fn of(intervals: Vec<Interval>, shift: u64) -> Self {
+        Self { shift, sums: vec![[Sums::default(); 2]; intervals.len()], intervals }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
 
-    /// Returns the index of the sample interval in which a call ends: samples are taken, and calls recorded, when a call ends. `None` if
-    /// the thread did not wait in it.
-    fn at(&self, end: u64) -> Option<usize> {
-        let at = self.intervals.partition_point(|calls| calls.of.end < end);
-        self.intervals.get(at).filter(|calls| calls.of.begin < end).map(|_| at)
-    }
-
     fn times(&self, row: &Row) -> (u64, u64) {
         (row.start.saturating_add(self.shift), row.end.saturating_add(self.shift))
     }
 
-    /// Adds a call whose duration without a wait is at least `least_ns`.
-    pub(super) fn add(&mut self, row: &Row, within: Within, least_ns: u64) {
-        let (begin, end) = self.times(row);
-        let Some(calls) = self.at(end).and_then(|at| self.intervals.get_mut(at)) else { return };
-        if begin >= calls.of.begin {
-            let sums = &mut calls.sums[place(within)];
-            let duration = row.duration_ns();
-            sums.time_ns = sums.time_ns.saturating_add(duration);
-            sums.excess_ns = sums.excess_ns.saturating_add(duration.saturating_sub(least_ns));
+    /// Returns the position of the interval that a whole call is in.
+    fn whole_in(&self, (begin, end): (u64, u64)) -> Option<usize> {
+        at(&self.intervals, end).filter(|at| self.intervals.get(*at).is_some_and(|of| begin >= of.begin))
+    }
+
+    /// Adds a call that takes `least` without a wait.
+    pub(super) fn add(&mut self, row: &Row, within: Within, least: Least) {
+        let at = self.whole_in(self.times(row));
+        if let Some(sums) = at.and_then(|at| self.sums.get_mut(at)) {
+            sums[place(within)].add(Sums::of_call(row.duration_ns(), least));
         }
     }
 
     /// Returns the duration of a call without its waits for a processor, ns.
     #[inline]
-    pub(super) fn duration(&self, row: &Row, within: Within, least_ns: u64) -> u64 {
+    pub(super) fn duration(&self, row: &Row, within: Within, least: Least) -> u64 {
         let duration = row.duration_ns();
-        if self.intervals.is_empty() { duration } else { self.without(row, within, least_ns) }
+        if self.intervals.is_empty() { duration } else { duration.saturating_sub(self.waits_ns(row, within, least)) }
     }
 
-    fn without(&self, row: &Row, within: Within, least_ns: u64) -> u64 {
-        let (duration, (begin, end)) = (row.duration_ns(), self.times(row));
-        if let Some(calls) = self.at(end).and_then(|at| self.intervals.get(at))
-            && begin >= calls.of.begin
-        {
-            let waiting = calls.sums[place(within)].waiting(calls.of.waiting());
-            let waits = duration.saturating_sub(least_ns) as f64 * waiting;
-            return duration.saturating_sub(waits as u64);
+    fn waits_ns(&self, row: &Row, within: Within, least: Least) -> u64 {
+        let (begin, end) = self.times(row);
+        match self.whole_in((begin, end)).and_then(|at| self.intervals.get(at).zip(self.sums.get(at))) {
+            Some((of, sums)) => {
+                let call = Sums::of_call(row.duration_ns(), least);
+                sums[place(within)].waits_of(call, of.waiting()) as u64
+            }
+            None => during(&self.intervals, begin, end).map(|(of, both_ns)| of.waits_of(both_ns)).sum(),
         }
-        let first = self.intervals.partition_point(|calls| calls.of.end <= begin);
-        let during = self.intervals.iter().skip(first).take_while(|calls| calls.of.begin < end);
-        let waits: f64 = during
-            .map(|calls| {
-                let both = calls.of.end.min(end).saturating_sub(calls.of.begin.max(begin));
-                both as f64 * calls.of.waiting()
-            })
-            .sum();
-        duration.saturating_sub(waits as u64)
     }
 }
 
@@ -111,8 +119,11 @@ mod tests {
 
     fn of(intervals: &[(u64, u64, u64)]) -> CallsWithout {
         let interval = |&(begin, end, wait_ns): &(u64, u64, u64)| Interval { begin, end, run_ns: 0, wait_ns, taken: 0 };
-        let calls = |of| Calls { of: interval(of), sums: [Sums::default(); 2] };
-        CallsWithout { shift: 0, intervals: intervals.iter().map(calls).collect() }
+        CallsWithout::of(intervals.iter().map(interval).collect(), 0)
+    }
+
+    const fn least(ns: u64) -> Least {
+        Least { ns, is_certain: true }
     }
 
     fn row(start: u64, end: u64) -> Row {
@@ -122,7 +133,7 @@ mod tests {
     #[test]
     fn excess_is_taken_for_the_wait_first_and_no_more_than_the_wait() {
         let mut without = of(&[(0, 1000, 800)]);
-        let calls = [(row(0, 10), 10), (row(10, 510), 10), (row(600, 610), 10)];
+        let calls = [(row(0, 10), least(10)), (row(10, 510), least(10)), (row(600, 610), least(10))];
         for (row, usual) in &calls {
             without.add(row, Within::Nothing, *usual);
         }
@@ -131,20 +142,31 @@ mod tests {
         assert_eq!(times, [10, 84, 10]);
         // Without peers, a call loses the part of its time that its thread waits.
         let mut without = of(&[(0, 1000, 800)]);
-        without.add(&row(0, 500), Within::Nothing, 0);
-        assert_eq!(without.duration(&row(0, 500), Within::Nothing, 0), 100);
+        without.add(&row(0, 500), Within::Nothing, Least::default());
+        assert_eq!(without.duration(&row(0, 500), Within::Nothing, Least::default()), 100);
         // Time up to that of the peers is no wait.
         let mut without = of(&[(0, 1000, 800)]);
-        without.add(&row(0, 500), Within::Nothing, 500);
-        assert_eq!(without.duration(&row(0, 500), Within::Nothing, 500), 500);
+        without.add(&row(0, 500), Within::Nothing, least(500));
+        assert_eq!(without.duration(&row(0, 500), Within::Nothing, least(500)), 500);
+    }
+
+    #[test]
+    fn a_median_that_may_contain_waits_loses_what_the_excess_leaves() {
+        let perhaps = Least { ns: 300, is_certain: false };
+        let mut without = of(&[(0, 1000, 500)]);
+        let calls = [row(0, 300), row(300, 700)];
+        calls.iter().for_each(|row| without.add(row, Within::Nothing, perhaps));
+        // The wait is 350 of 700 ns: the excess of 100 ns, and 250 of the 600 ns up to the median.
+        let times = calls.map(|row| without.duration(&row, Within::Nothing, perhaps));
+        assert_eq!(times, [175, 175]);
     }
 
     #[test]
     fn a_call_that_spans_intervals_loses_a_part_of_each() {
         let mut without = of(&[(0, 100, 50), (100, 200, 100), (300, 400, 10)]);
         let long = row(50, 350);
-        without.add(&long, Within::Nothing, 1);
-        assert_eq!(without.duration(&long, Within::Nothing, 1), 300 - 25 - 100 - 5);
-        assert_eq!(without.duration(&row(210, 290), Within::Nothing, 1), 80);
+        without.add(&long, Within::Nothing, least(1));
+        assert_eq!(without.duration(&long, Within::Nothing, least(1)), 300 - 25 - 100 - 5);
+        assert_eq!(without.duration(&row(210, 290), Within::Nothing, least(1)), 80);
     }
 }

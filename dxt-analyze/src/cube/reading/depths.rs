@@ -9,25 +9,25 @@ use crate::model::{Class, FileLayout};
 use std::collections::BTreeMap;
 
 const TARGETS: usize = 64;
-/// Largest number of parts of the run; calls that begin in one part count as beginning at once. Next: largest number of parts times storage
-/// targets.
+/// Largest number of parts into which the run is divided; calls that begin in the same part count as beginning at once.
 const PARTS: usize = 1 << 12;
+/// Largest number of parts times storage targets.
 const ALL_PARTS: usize = 1 << 16;
-/// Least number of calls for a result.
+/// Least number of calls to decide if durations grow with the number of calls in flight.
 const CALLS: f64 = 96.0;
-/// Least standard deviation of the logarithm of the number of calls in flight, for a result.
+/// Least standard deviation of the logarithm of the number of calls in flight, to decide if durations grow with this number.
 const SPREAD: f64 = 0.4;
-/// Least slope of log duration over the logarithm of the number of calls in flight, for durations to grow with it; next: their least
-/// correlation.
+/// Least slope of log duration over the logarithm of the number of calls in flight, for durations to count as growing.
 const GROWS: f64 = 0.4;
+/// Least correlation of log duration and the logarithm of the number of calls in flight, for durations to count as growing.
 const CORRELATES: f64 = 0.5;
 
 /// One call that a storage target serves.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Begin, ns since the job's start.
+    /// Begin of the call, ns since the job's start.
     pub at: u64,
-    /// Duration, ns.
+    /// Duration of the call, ns.
     pub duration: u64,
     /// Slowdown: log(duration / usual duration), times 2^16.
     pub above: i64,
@@ -53,9 +53,9 @@ impl Near {
 pub struct Depths {
     /// OST indices of the storage targets, ascending; empty if there are too many.
     targets: Vec<u32>,
-    /// Number of parts of the run.
+    /// Number of parts into which the run is divided.
     parts: usize,
-    /// Length of a part, ns.
+    /// Length of a part of the run, ns.
     width: u64,
 }
 
@@ -64,8 +64,9 @@ pub struct Depths {
 struct Sum {
     /// Growth of the number of calls in flight: calls that begin in the part and end later, less those that began before and end in it.
     more: i64,
-    /// Number of calls that begin in the part; next field: sum of their log slowdowns, times 2^16.
+    /// Number of calls that begin in the part.
     calls: u64,
+    /// Sum of the log slowdowns of the calls that begin in the part, times 2^16.
     logs: i64,
     /// Number of calls that end in the part.
     ends: u64,
@@ -86,7 +87,7 @@ const fn place(class: Class) -> Option<usize> {
 }
 
 impl Depths {
-    /// Prepares sums for the targets of `layouts`, in a run of `length` ns.
+    /// Prepares sums of the calls in flight on the targets of `layouts`, in a run of `length` ns.
     #[must_use]
     pub fn new(length: u64, layouts: &[Option<FileLayout>]) -> Self {
         let components = layouts.iter().flatten().flat_map(|of| &of.layout.components);
@@ -236,7 +237,7 @@ impl Depths {
 }
 
 impl Partial {
-    /// Adds sums of another thread of the analysis.
+    /// Adds the sums of another analysis thread.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {
             if mine.is_empty() {
@@ -297,7 +298,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Ways in which storage serves calls.
+    /// Simulated ways in which storage serves calls.
     #[derive(Clone, Copy, PartialEq)]
     enum Served {
         InTurn,

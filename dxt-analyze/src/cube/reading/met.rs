@@ -13,9 +13,11 @@ pub(super) struct SyncPoints {
     pub(super) last: Vec<u64>,
     /// Earliest end of the k-th call, ns since the job's start; empty if the operation is known to synchronize.
     pub(super) first_out: Vec<u64>,
-    /// Number of processes that make these calls; next fields: fewest and most calls of any process.
+    /// Number of processes that make calls of the operation.
     pub(super) processes: u64,
+    /// Fewest calls of any process that makes calls of the operation.
     pub(super) fewest: usize,
+    /// Most calls of any process that makes calls of the operation.
     pub(super) most: usize,
 }
 

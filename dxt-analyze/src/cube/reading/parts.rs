@@ -16,14 +16,14 @@ pub const SHORTEST: u32 = 16;
 pub struct Part {
     /// Number of calls that begin in the part.
     pub calls: u64,
-    /// Time in the calls, ns.
+    /// Time in the calls that begin in the part, ns.
     pub time_ns: u64,
-    /// Sum over calls of log(duration / usual duration), times 2^16.
+    /// Sum over the part's calls of log(duration / usual duration), times 2^16.
     logs: i64,
 }
 
 impl Part {
-    /// Adds the calls of `other`.
+    /// Adds the calls of another sum over the same part of the file.
     #[inline]
     pub fn add(&mut self, other: &Self) {
         self.calls += other.calls;
@@ -31,7 +31,7 @@ impl Part {
         self.logs = self.logs.saturating_add(other.logs);
     }
 
-    /// Returns the sum over calls of log(duration / usual duration).
+    /// Returns the sum over the part's calls of log(duration / usual duration).
     #[must_use]
     pub fn log(&self) -> f64 {
         self.logs as f64 / f64::from(1 << LOG_BITS)
@@ -94,7 +94,7 @@ impl Parts {
         of.parts
     }
 
-    /// Returns the time in all calls, ns.
+    /// Returns the time in all calls of the stream, ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {
         self.parts.iter().map(|part| part.time_ns).sum::<Sum>().get()

@@ -111,8 +111,8 @@ pub struct Partial {
     room: usize,
 }
 
-/// Previous collective call of a process in one group of ranks: the group, the call's end, and time in other calls since then, ns. How late
-/// a rank is counts from there, as the call made up for earlier delays.
+/// Previous collective call of a process in one group of ranks: the group, the call's end, and time in other calls since then, ns. The
+/// lateness of a rank is measured from the end of this call, which made up for earlier delays.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     group: u64,
@@ -126,7 +126,7 @@ type OfProcess = (ProcessId, Vec<u64>);
 /// Times from each process's previous collective call to the calls of one operation, ns.
 #[derive(Clone, Debug)]
 pub struct Gaps {
-    /// True for MPI's own calls of a part of the ranks: these times then include other calls.
+    /// True for MPI's own calls of only some ranks: the times then include time in other calls.
     pub of_part: bool,
     /// Processes, each with its time before each call, ns.
     pub by_process: Vec<OfProcess>,
@@ -190,7 +190,7 @@ impl Partial {
         of.into_iter().map(|(_, gaps)| gaps).collect()
     }
 
-    /// Divides `run` into time windows and phases by what was found.
+    /// Divides `run` into time windows and phases by the synchronization points and times without I/O that were found.
     #[must_use]
     pub fn slots(mut self, run: &Run) -> Slots {
         let (length, ranks) = (run.length_ns(), run.ranks());

@@ -17,9 +17,9 @@ const GONE: [&str; 3] = ["unlink", "rename", "rmdir"];
 /// Operations that create a file under a name that the trace does not have, likely in the same folder.
 const PUT: [&str; 2] = ["rename", "link"];
 
-/// Largest number of events that are kept in total; next: least and largest limit per file and process. Files with more events are not
-/// reported.
+/// Largest number of events (groups of consecutive calls of a stream) that are kept in total.
 const EVENTS: u64 = 1 << 20;
+/// Least and largest number of events that are kept per file and process. Files with more events are not reported.
 const OF_EACH: (u64, u64) = (16, 1 << 12);
 
 /// Existence of a file as shown by the calls of a stream (one operation on the file).
@@ -38,11 +38,11 @@ enum Role {
 /// Consecutive calls of one stream. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Calls {
-    /// Begin of the first call.
+    /// Begin of the first of the consecutive calls.
     from: u64,
-    /// Begin of the last call.
+    /// Begin of the last of the consecutive calls.
     last: u64,
-    /// End of the first call.
+    /// End of the first of the consecutive calls.
     ended: u64,
     count: u64,
     missing: bool,
@@ -54,13 +54,13 @@ struct Calls {
 /// A process that queried a missing file and found it after another process had used it. Times in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Process that queried.
+    /// Process that queried the missing file.
     pub process: ProcessId,
-    /// File that was queried.
+    /// File that was queried before it existed.
     pub file: FileId,
     /// Number of failed calls, in which the process found no file.
     pub calls: u64,
-    /// Begin of the first failed call.
+    /// Begin of the first call that failed to find the file.
     pub asked_ns: u64,
     /// End of the first call of another process on the file after the last failed call.
     pub there_ns: u64,
@@ -73,13 +73,13 @@ pub struct Found {
 pub struct Questions {
     /// By process and stream: what the stream's calls show; empty for processes without such streams.
     roles: Vec<Vec<Role>>,
-    /// Largest number of events that are kept per file and process.
+    /// Largest number of events (groups of consecutive calls of a stream) that are kept per file and process.
     limit: u64,
 }
 
-/// Events kept of a file and process, and number of all such events.
+/// Kept events (groups of consecutive calls) of one process on one file, and number of all such events.
 type Kept = (Vec<Calls>, u64);
-/// Events by file and process, as found by one analysis thread.
+/// Kept events (groups of consecutive calls) by file and process, as found by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial(FxHashMap<(FileId, ProcessId), Kept>);
 

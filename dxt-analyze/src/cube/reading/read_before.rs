@@ -18,18 +18,18 @@ const LOOKED_AT: u64 = 32;
 /// Pairs of a read and the next write, both of the same bytes of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    /// Number of all pairs.
+    /// Number of all pairs, however long the time between read and write.
     pub all: u64,
     /// Number of pairs in which too little time lies between the calls to use the bytes.
     pub at_once: u64,
-    /// Bytes overwritten by the `at_once` pairs.
+    /// Number of bytes overwritten by the pairs counted in `at_once`.
     pub bytes: u64,
-    /// Time from read to write in the `at_once` pairs, ns, summed.
+    /// Time from read to write, ns, summed over the pairs counted in `at_once`.
     pub between_ns: u64,
 }
 
 impl Pairs {
-    /// Adds a pair.
+    /// Adds a pair: `bytes` are read, and overwritten `between_ns` ns later.
     fn add(&mut self, bytes: u64, between_ns: u64) {
         self.all = self.all.saturating_add(1);
         if between_ns < bytes / LOOKED_AT {
@@ -39,7 +39,7 @@ impl Pairs {
         }
     }
 
-    /// Adds other pairs.
+    /// Adds the pairs that another analysis thread found.
     pub fn join(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         self.at_once = self.at_once.saturating_add(other.at_once);
@@ -56,20 +56,20 @@ enum Role {
     Write(FileId),
 }
 
-/// Pairs by process and file.
+/// Pairs of a read and the next write of the same bytes, by process and file.
 pub type Partial = FxHashMap<(ProcessId, FileId), Pairs>;
 
 /// Analysis (pass over all recorded calls) that finds blocks overwritten right after they were read.
 #[derive(Debug)]
 pub struct ReadBefore {
-    /// By process and stream: kind of calls that count; empty for processes that write no file that they also read.
+    /// By process and stream: role of its calls in pairs (read, write or none); empty for processes that write no file that they also read.
     roles: Vec<Vec<Role>>,
-    /// Least length of a block, bytes.
+    /// Least length of a block for its pair to count, bytes.
     shortest: u64,
 }
 
 impl ReadBefore {
-    /// Selects the streams of `run` whose calls count.
+    /// Selects the streams of `run` whose reads and writes may form pairs.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let left_out: FxHashSet<FileId> = run

@@ -8,9 +8,9 @@ use trace_format::op::Layer;
 /// Role of a stream's calls in the search for synchronization points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Calls are ignored.
+    /// The stream's calls are ignored.
     None,
-    /// Calls that do not synchronize.
+    /// The stream's calls do not synchronize ranks.
     Call,
     /// MPI-IO and HDF5 calls in which all or some ranks synchronize (`group`: hash of the group). If not `sure`, they do so only if no rank
     /// leaves a call before the last arrives.

@@ -4,8 +4,9 @@
 
 /// Number of octaves (factors of 2) in the number of calls in flight.
 const OCTAVES: usize = 24;
-/// Largest octave that counts as few calls in flight (2 to 3 calls); next: least number of completed calls for a result.
+/// Largest octave that counts as few calls in flight: 2 to 3 calls.
 const FEW: usize = 1;
+/// Least number of completed calls from which a throughput, or a mean, is computed.
 const ENDS: f64 = 8.0;
 /// Least throughput of a busy target with many calls in flight, relative to that with few.
 const AS_MANY: f64 = 0.6;

@@ -14,7 +14,7 @@ const FEWEST_OTHERS: u64 = 3;
 /// Identifies a cell (sums over similar calls) within a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// Number of the time window.
+    /// Number of the time window in which the calls begin.
     pub slot: u16,
     /// Stream of the calls (one operation on one file), as an index into the process's streams.
     pub stream: StreamIx,
@@ -27,7 +27,7 @@ pub struct Key {
 /// Sums over the calls of a cell. Times in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Number of calls.
+    /// Number of calls in the cell.
     pub calls: u64,
     /// Bytes moved by the calls.
     pub bytes: u64,
@@ -37,13 +37,13 @@ pub struct Sums {
     logs: i64,
     /// Number of outliers: calls that took far longer than usual.
     pub far_calls: u64,
-    /// Time in outliers.
+    /// Time in the outliers of the cell.
     pub far_ns: u64,
-    /// Longest duration.
+    /// Duration of the longest call in the cell.
     pub longest_ns: u64,
     /// Begin of the longest call since the job's start, or [`AT_SOME_TIME`] if unknown.
     pub longest_at: u64,
-    /// Shortest duration; 0 if unknown.
+    /// Duration of the shortest call in the cell; 0 if unknown.
     pub shortest_ns: u64,
     /// Begin of the first call since the job's start, or [`AT_SOME_TIME`] if unknown.
     pub first_at: u64,
@@ -52,7 +52,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Adds the calls of `other`.
+    /// Adds the sums `other` over further calls of the cell.
     pub fn add(&mut self, other: &Self) {
         self.first_at = if self.calls == 0 { other.first_at } else { self.first_at.min(other.first_at) };
         self.calls = self.calls.saturating_add(other.calls);
@@ -119,7 +119,7 @@ impl Sums {
         }
     }
 
-    /// Returns the sums of calls that are only in counters. `longest_ns`: longest duration, 0 if unknown.
+    /// Returns number, bytes and times of calls that are only in counters, as sums. `longest_ns`: longest duration, 0 if unknown.
     #[must_use]
     pub fn counted(calls: u64, bytes: u64, time_ns: u64, longest_ns: u64) -> Self {
         let mean = (time_ns / calls.max(1)).max(1);
@@ -183,7 +183,7 @@ impl Sums {
 
 /// A call to add to a cell.
 pub(super) struct Call {
-    /// Begin, ns since the job's start.
+    /// Begin of the call, ns since the job's start.
     pub(super) at: u64,
     pub(super) duration: u64,
     /// Logarithm of `duration`, as returned by [`log`].

@@ -3,10 +3,10 @@
 use crate::scan::Stretch;
 use crate::sum::Sum;
 
-/// Times of one thread.
+/// Time in calls of one thread, and the time span of its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfThread {
-    /// Time in calls, ns.
+    /// Time in calls of the thread, ns.
     in_calls: Sum,
     /// Begin of the thread's first call and end of its last, ns since the job's start; `None` without calls.
     span: Option<(u64, u64)>,
@@ -27,7 +27,7 @@ impl OfThread {
         }
     }
 
-    /// Adds a call.
+    /// Adds a call that begins at `start` (ns since the job's start) and takes `duration` ns.
     #[cfg(test)]
     fn add(&mut self, start: u64, duration: u64) {
         self.in_calls += duration;
@@ -39,7 +39,7 @@ impl OfThread {
         self.span = Some((first.min(from), last.max(until)));
     }
 
-    /// Adds further times of the thread.
+    /// Adds the thread's times from other blocks of the trace.
     pub fn join(&mut self, other: &Self) {
         self.in_calls += other.in_calls;
         other.span.into_iter().for_each(|span| self.cover(span));
@@ -56,7 +56,7 @@ pub struct Threads {
     pub count: u64,
     /// Time in calls of the busiest thread.
     pub most_ns: u64,
-    /// Time in calls of all threads.
+    /// Time in calls of all threads of the process, summed.
     pub all_ns: u64,
     /// Time from a thread's first call to its last; mean over threads, weighted by time in calls.
     pub mean_span_ns: u64,
@@ -65,7 +65,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Sums the times of threads.
+    /// Sums the times of the threads of one process.
     #[must_use]
     pub fn of<'t>(threads: impl Iterator<Item = &'t OfThread>) -> Self {
         let (mut out, mut all, mut spans, mut mine) = (Self::default(), OfThread::default(), 0.0, Vec::new());

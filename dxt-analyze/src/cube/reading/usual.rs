@@ -1,8 +1,11 @@
-//! First pass over the trace: usual durations of calls by kind and size, from histograms whose bins are a quarter octave wide.
+//! First pass over the trace: usual durations of calls by kind and size, from histograms whose bins are a quarter octave wide. Calls
+//! during which their thread did not wait for a processor have histograms of their own, if any thread waits.
 
-use crate::model::{Manner, Stream};
+use crate::model::cpu_waits::at;
+use crate::model::{Manner, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::stats::QUARTILE;
+use crate::thresholds::processor::{CALLS_OF_MEDIAN, LEAST_WAITING};
 use rustc_hash::FxHashMap;
 
 /// Number of bins of durations: quarters of 40 octaves, up to 18 minutes.
@@ -50,10 +53,10 @@ fn middle(class: usize) -> f64 {
     octave * (1.125 + 0.25 * (class % 4) as f64)
 }
 
-/// Durations of calls of a kind.
+/// Statistics of the durations of calls of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
-    /// Median duration, ns.
+    /// Median duration of the calls, ns.
     pub median_ns: f64,
     /// Spread of log durations (as a standard deviation), estimated from the faster half of the calls.
     pub spread: f64,
@@ -62,50 +65,89 @@ pub struct Usual {
     /// Skew of log durations to the fast side: distance from the 5 % quantile to the median, less that from the median to the 95 %
     /// quantile.
     pub leans: f64,
-    /// Number of calls.
-    pub calls: u64,
+    /// Duration without a wait for a processor.
+    pub least: Least,
+}
+
+/// Duration of a call without a wait for a processor: the median of peers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Least {
+    /// The median, ns; 0 if there are too few calls.
+    pub ns: u64,
+    /// True if no thread waited during these calls. Otherwise the median may contain a wait, though waits hit few of many short calls.
+    pub is_certain: bool,
 }
 
 /// An outlier takes at least this many times the median duration.
 pub const FAR: f64 = 8.0;
 /// Least distance of an outlier's log duration from that of the median, in spreads of log durations.
 const SPREADS: f64 = 4.5;
-/// For very regular calls, an outlier need only be `REGULAR` spreads above the median if that is less than a factor of [`FAR`]; next: but
-/// at least this factor.
+/// Least distance, in spreads, of an outlier's log duration from the median if calls are so regular that this is less than a factor of
+/// [`FAR`].
 const REGULAR: f64 = 12.0;
+/// Least ratio of an outlier's duration to the median, even for very regular calls.
 const LEAST_FAR: f64 = 4.0;
-/// At most so many calls can be outliers for being far above all other calls.
+/// Largest number of calls that count as outliers only because they take [`FAR`] times as long as all others.
 const FEW_ALONE: u64 = 3;
 
-/// Analysis (pass over all recorded calls) that collects durations.
+/// Analysis (pass over all recorded calls) that counts calls by kind and duration.
 #[derive(Clone, Copy, Debug)]
-pub struct Durations;
+pub struct Durations {
+    /// True if any thread waits for a processor.
+    any_waits: bool,
+}
+
+impl Durations {
+    /// Creates the analysis of `run`.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        Self { any_waits: run.processes.iter().any(|process| process.cpu.any()) }
+    }
+}
+
+/// Numbers of calls by kind and bin.
+type Counts = FxHashMap<Kind, Box<[u64; CLASSES]>>;
 
 /// Number of calls by kind and bin of durations, as counted by one analysis thread.
 #[derive(Debug, Default)]
 pub struct Partial {
-    kinds: FxHashMap<Kind, Box<[u64; CLASSES]>>,
+    kinds: Counts,
+    /// Calls during which their thread did not wait for a processor, if any thread waits.
+    without_waits: Counts,
 }
 
 impl Partial {
     /// Returns the usual durations of the calls of each kind.
     #[must_use]
     pub fn usual(&self) -> FxHashMap<Kind, Usual> {
-        self.kinds.iter().map(|(kind, counts)| (*kind, usual(counts.as_slice()))).collect()
+        let of = |(kind, counts): (&Kind, &Box<[u64; CLASSES]>)| {
+            let mut usual = usual(counts.as_slice());
+            if let Some(ns) = self.without_waits.get(kind).and_then(|counts| median(counts.as_slice())) {
+                usual.least = Least { ns, is_certain: true };
+            }
+            (*kind, usual)
+        };
+        self.kinds.iter().map(of).collect()
     }
 }
 
+fn quantile(counts: &[u64], share: f64) -> f64 {
+    let wanted = (counts.iter().sum::<u64>() as f64 * share).ceil().max(1.0) as u64;
+    let mut sum = 0;
+    let found = counts.iter().position(|&count| {
+        sum += count;
+        sum >= wanted
+    });
+    middle(found.unwrap_or(0))
+}
+
+/// Returns the median of at least [`CALLS_OF_MEDIAN`] calls, ns.
+fn median(counts: &[u64]) -> Option<u64> {
+    (counts.iter().sum::<u64>() >= CALLS_OF_MEDIAN).then(|| quantile(counts, 0.5) as u64)
+}
+
 fn usual(counts: &[u64]) -> Usual {
-    let all: u64 = counts.iter().sum();
-    let at = |share: f64| {
-        let wanted = (all as f64 * share).ceil().max(1.0) as u64;
-        let mut sum = 0;
-        let found = counts.iter().position(|&count| {
-            sum += count;
-            sum >= wanted
-        });
-        middle(found.unwrap_or(0))
-    };
+    let at = |share: f64| quantile(counts, share);
     let median_ns = at(0.5);
     // At least half a bin, the resolution of quartiles.
     let spread = ((median_ns / at(0.25)).ln() / QUARTILE).max(0.1);
@@ -115,7 +157,8 @@ fn usual(counts: &[u64]) -> Usual {
     let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
     let far = far.min(alone_from(counts).unwrap_or(f64::INFINITY)).max(median_ns * LEAST_FAR);
     let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
-    Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, calls: counts.iter().sum() }
+    let least = Least { ns: median(counts).unwrap_or(0), is_certain: false };
+    Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, least }
 }
 
 /// Returns the duration from which at most [`FEW_ALONE`] calls are outliers, ns: they are [`FAR`] times above all others, however these
@@ -157,6 +200,8 @@ impl Analysis for Durations {
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
+        let (process, shift) = (block.process, block.process.shift_ns);
+        let intervals = if self.any_waits { process.cpu.of_thread(process.tid(block.thread)) } else { &[] };
         for stretch in block.stretches() {
             let Some(stream) = block.process.streams.get(stretch.stream.index()) else { continue };
             let mut last: Option<(u8, &mut Box<[u64; CLASSES]>)> = None;
@@ -166,21 +211,32 @@ impl Analysis for Durations {
                     Some((of, counts)) if of == size => counts,
                     _ => {
                         let kind = Kind::of_size(stream, size);
-                        partial.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES]))
+                        partial.kinds.entry(kind).or_insert_with(zeros)
                     }
                 };
                 counts[class(row.duration_ns())] += 1;
+                let at = at(intervals, row.end.saturating_add(shift)).and_then(|at| intervals.get(at));
+                if at.is_some_and(|of| of.waiting() < LEAST_WAITING && of.begin <= row.start.saturating_add(shift)) {
+                    let counts = partial.without_waits.entry(Kind::of_size(stream, size)).or_insert_with(zeros);
+                    counts[class(row.duration_ns())] += 1;
+                }
                 last = Some((size, counts));
             }
         }
     }
 
     fn merge(&self, into: &mut Partial, other: Partial) {
-        for (kind, theirs) in other.kinds {
-            let mine = into.kinds.entry(kind).or_insert_with(|| Box::new([0; CLASSES]));
-            mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in [(&mut into.kinds, other.kinds), (&mut into.without_waits, other.without_waits)] {
+            for (kind, theirs) in theirs {
+                let mine = mine.entry(kind).or_insert_with(zeros);
+                mine.iter_mut().zip(theirs.iter()).for_each(|(mine, theirs)| *mine += theirs);
+            }
         }
     }
+}
+
+fn zeros() -> Box<[u64; CLASSES]> {
+    Box::new([0; CLASSES])
 }
 
 #[cfg(test)]

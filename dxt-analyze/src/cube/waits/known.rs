@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// For each process: time windows with calls, and their number of calls.
 pub type Calls = FxHashMap<ProcessId, Vec<(u16, u64)>>;
 
-/// Cache of what the module `pace` of the replay computes.
+/// Cache of each process's calls, and of which processes continue during a call, as computed by the module `pace` of the replay.
 #[derive(Debug, Default)]
 pub struct Known {
     calls: OnceLock<Calls>,

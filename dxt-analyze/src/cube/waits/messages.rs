@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 
 /// A rank counts as slow if its saving (time that a finding takes off its calls) is at least this part of the largest.
 const AS_SLOW: f64 = 0.5;
-/// Ranks do not wait for messages between two synchronization points if the largest saving there is at most this part of the usual one.
+/// Ranks do not wait for messages between two synchronization points if the largest saving between these points is at most this part of the
+/// usual one.
 const FREE: f64 = 0.1;
-/// Least number of synchronization points without such waits that show how long a rank computes; if there are none, least number with
-/// waits.
+/// Least number of synchronization points without waits for messages that show how long a rank computes; if there are none, least number
+/// with waits.
 const FEWEST: usize = 2;
 /// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
-/// computes.
+/// computes instead of waiting.
 const AT_MOST: f64 = 1.5;
 /// Least excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer, if only these lengths
 /// show a wait.
@@ -29,7 +30,7 @@ const MOSTLY: f64 = 0.7;
 /// Least number of synchronization points over which the variation of a rank's times counts.
 const FEWEST_TO_VARY: usize = 4;
 
-/// Time of each process, ns.
+/// Some time (in calls, in waits, saved) of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
 
 /// Time of each rank between synchronization points outside of calls: neither in calls nor waiting at the points.
@@ -133,8 +134,8 @@ impl Messages {
         waits
     }
 
-    /// True if a rank's time outside of calls varies less than that of a rank which waits for the slow ranks: such a rank is outside of
-    /// calls for longer when the slow ranks' calls take longer.
+    /// True if a rank's time outside of calls varies too little for a rank that waits for the slow ranks: a waiting rank is outside of
+    /// calls for longer whenever the slow ranks' calls take longer.
     fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
             let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);
@@ -146,7 +147,7 @@ impl Messages {
     }
 }
 
-/// Returns the mean absolute deviation from the median.
+/// Returns the mean absolute deviation of the values from their median.
 fn varies(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec()).unwrap_or_default();
     values.iter().map(|value| (value - middle).abs()).sum::<f64>() / values.len().max(1) as f64
@@ -154,9 +155,9 @@ fn varies(values: &[f64]) -> f64 {
 
 /// Usual time of a rank outside of calls when it waits for no message.
 struct Usually {
-    /// Usual time / that of the slow ranks.
+    /// Usual time of the rank outside of calls / that of the slow ranks.
     times: f64,
-    /// Usual time, ns, if known.
+    /// Usual time of the rank outside of calls, ns; `None` if unknown.
     ns: Option<f64>,
 }
 
@@ -175,8 +176,8 @@ impl Usually {
         self.ns.is_some()
     }
 
-    /// Returns the expected time outside of calls, ns, given that of a slow rank: at least the usual time, since the slow rank may wait,
-    /// too.
+    /// Returns the time that the rank is expected to spend outside of calls, ns, if a slow rank spends `of_slow` ns outside of calls: at
+    /// least the usual time, since the slow rank may wait, too.
     fn expected(&self, of_slow: f64) -> f64 {
         (of_slow * self.times).max(self.ns.unwrap_or_default())
     }

@@ -200,9 +200,9 @@ impl SyncPoints {
         self.in_library.get(&end).map_or(0.0, |of| time(of, process))
     }
 
-    /// Returns how much earlier each synchronization point is if calls get shorter, ns, at most [`BeforeSyncPoint::ns`]. It is also at most
-    /// what any rank gains: its wait for others, there or for messages, plus its own saving, since a rank that waits for nobody works on.
-    /// All of `ns` if waits are unknown.
+    /// Returns how much earlier ranks leave each synchronization point if calls get shorter, ns: at most [`BeforeSyncPoint::ns`], and at
+    /// most what any single rank gains. A rank gains its wait for others, at the point or for messages, plus its own saving, since a rank
+    /// that waits for nobody works on. All of `ns` if waits are unknown.
     #[must_use]
     pub fn saved(&self, all: &[BeforeSyncPoint]) -> Vec<f64> {
         let known: Vec<(usize, &BeforeSyncPoint)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
@@ -230,7 +230,7 @@ impl SyncPoints {
 /// Time that ranks save before one synchronization point if calls get shorter.
 #[derive(Clone, Debug, Default)]
 pub struct BeforeSyncPoint {
-    /// Phase that the synchronization point ends, if known.
+    /// Phase that the synchronization point ends; `None` if unknown.
     pub end: Option<usize>,
     /// Largest saving of a rank before the synchronization point, ns.
     pub ns: f64,

@@ -8,6 +8,7 @@ pub mod first_calls;
 pub mod held_lock;
 pub mod stand_still;
 
+use super::queue::Queues;
 use super::residuals::Residuals;
 use super::unit::Unit;
 use crate::cube::kind_of_file::dearest;
@@ -57,7 +58,7 @@ pub enum Common {
     StandStill(StandStill),
     /// One outlier on each of so many files of a process: the first call fetches the file from where it lies.
     EachFile(u64),
-    /// Nearly all are on one process or node: its outliers and its calls.
+    /// Nearly all are on one process, node or storage target: its outliers and its calls.
     Unit(Unit, u64, u64),
     /// Nearly all are on files of a folder or with an ending.
     Files(String),
@@ -91,17 +92,20 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     let (mut calls, mut far, mut extra_ns) = (0_u64, 0_u64, 0.0);
     let mut savings = Savings::new();
     let mut longest: Vec<(u64, u32)> = Vec::new();
-    let mut by: BTreeMap<Unit, (u64, u64)> = BTreeMap::new();
-    let mut of_nodes: BTreeMap<Unit, (u64, u64)> = BTreeMap::new();
+    let [mut processes, mut nodes, mut targets] = [const { BTreeMap::<Unit, (u64, u64)>::new() }; 3];
     for (index, cell) in (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class) {
         let unexplained = cell.left_ns >= cell.sums.time_ns as f64 * (1.0 - EXPLAINED);
         let far_calls = if unexplained { cell.sums.far_calls } else { 0 };
         calls = calls.saturating_add(cell.sums.calls);
         far = far.saturating_add(far_calls);
         let node = cube.run.process(cell.process).map_or(u32::MAX, |process| process.node);
-        for of in [by.entry(Unit::Process(cell.process)).or_default(), of_nodes.entry(Unit::Node(node)).or_default()] {
+        let count = |by: &mut BTreeMap<Unit, (u64, u64)>, unit: Unit| {
+            let of = by.entry(unit).or_default();
             *of = (of.0.saturating_add(far_calls), of.1.saturating_add(cell.sums.calls));
-        }
+        };
+        count(&mut processes, Unit::Process(cell.process));
+        count(&mut nodes, Unit::Node(node));
+        cell.targets.iter().for_each(|target| count(&mut targets, Unit::Target(*target)));
         if far_calls > 0 {
             let more = cell.beyond_ns(1.0);
             extra_ns += more;
@@ -125,11 +129,13 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     }
     let longest = longest.first()?.1;
     let mut tail = Tail { class, also: Vec::new(), far, calls, extra_ns, longest, of: Common::Nothing, savings };
-    let unit = nearly_all(&by, far).or_else(|| nearly_all(&of_nodes, far));
+    let is_slow = |(unit, ..): &(Unit, u64, u64)| !matches!(unit, Unit::Target(target) if !Queues::of(cube, class).is_slow_by_itself(*target));
+    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls)).filter(is_slow);
     // Lock waits of several processes, and system calls inside collective calls, overlap in any case.
     let inside = |(index, _): &(u32, f64)| cell(*index).is_some_and(|cell| cell.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || tail.savings.iter().any(inside);
-    let still = || if unit.is_some() || by_nature { None } else { stand_still(cube, class, &tail.savings, by.len()) };
+    let still =
+        || if unit.is_some() || by_nature { None } else { stand_still(cube, class, &tail.savings, processes.len()) };
     let kind = dearest(cube, &tail.savings, |cell| cell.leaf && cell.class == class);
     let is_of_two_ways = calls >= CALLS_OF_TWO_WAYS && far as f64 > calls as f64 * TWO_WAYS;
     let of = if let Some(first) = first_calls(cube, &tail) {
@@ -252,13 +258,12 @@ fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
     groups
 }
 
-/// Returns the unit with nearly all outliers, its outliers and its calls.
-fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64) -> Option<(Unit, u64, u64)> {
+/// Returns the unit with nearly all of `far` outliers among all `calls`, its outliers and its calls.
+fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64, calls: u64) -> Option<(Unit, u64, u64)> {
     let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
     let is = by.len() >= FEWEST && far >= SEVERAL_OUTLIERS && of.0 as f64 >= far as f64 * MOST;
-    let all: u64 = by.values().fold(0, |sum, of| sum.saturating_add(of.1));
     // Each of a few units makes many calls: a few outliers may all be on one by chance.
-    let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, all)) * by.len() as f64;
+    let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, calls)) * by.len() as f64;
     (is && by_chance() < BY_CHANCE).then_some((*unit, of.0, of.1))
 }
 
@@ -270,9 +275,12 @@ mod tests {
     fn a_few_long_calls_may_be_one_nodes_by_chance() {
         let of = |far: u64, nodes: u32| {
             let all = (0..nodes).map(|node| (Unit::Node(node), (if node == 1 { far } else { 0 }, 1000))).collect();
-            nearly_all(&all, far).map(|(unit, ..)| unit)
+            nearly_all(&all, far, 1000 * u64::from(nodes)).map(|(unit, ..)| unit)
         };
         assert_eq!((of(4, 4), of(4, 64)), (None, Some(Unit::Node(1))));
         assert_eq!(of(40, 4), Some(Unit::Node(1)));
+        // All calls reach all targets.
+        let targets = (0..4).map(|target| (Unit::Target(target), (40, 1000))).collect();
+        assert_eq!(nearly_all(&targets, 40, 1000), None);
     }
 }

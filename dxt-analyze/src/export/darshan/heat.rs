@@ -7,8 +7,9 @@ use darshan_log::{HeatmapRecord, record_id};
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Maximum number of time bins; `NARROWEST_NS` is the minimum width of a bin, in ns.
+/// Maximum number of time bins of a heat map.
 const BINS: u64 = 200;
+/// Minimum width of a time bin of a heat map, in ns.
 const NARROWEST_NS: u64 = 100_000_000;
 
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl Heat {
         Self { width_ns, bins: (end_ns / width_ns + 1) as usize, rows: BTreeMap::new() }
     }
 
-    /// Adds the heat maps of `process`, which cover bytes transferred by calls without segments.
+    /// Adds the heat maps in the trace of `process`: bytes over time of calls that have no segment (record) each.
     pub(crate) fn add_process(&mut self, process: &Process, rank: i64) {
         for def in &process.heat {
             let class = if def.writes { OpClass::Write } else { OpClass::Read };
@@ -40,7 +41,7 @@ impl Heat {
         }
     }
 
-    /// Distributes the bytes of a read or write evenly over the call's duration.
+    /// Adds the bytes of a read or write to the time bins, evenly over the call's duration.
     pub(crate) fn add(&mut self, layer: Layer, rank: i64, class: OpClass, row: &Row) {
         let side = match class {
             OpClass::Write => 0,

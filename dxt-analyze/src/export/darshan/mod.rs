@@ -23,7 +23,7 @@ use sums::Sums;
 /// Darshan release named in the log, for tools that read it: logs of this release have the same format.
 const RELEASE: &str = "3.5.0";
 
-/// Groups the processes by rank, since Darshan has one process per rank.
+/// Returns the ranks, each with its processes, since Darshan has one process per rank.
 fn ranks(run: &Run) -> Vec<(i64, Vec<ProcessId>)> {
     let mut out: Vec<(i64, Vec<ProcessId>)> = Vec::new();
     let mut next = run.processes.iter().map(|process| i64::from(process.rank)).max().unwrap_or(-1) + 1;

@@ -88,7 +88,8 @@ impl Sums {
     }
 
     /// Returns the files that MPI_File_open opened on several ranks. The call is collective over its communicator (MPI 4.0, 14.2.1), which
-    /// the trace does not record. No files if the trace itself distinguishes collective opens, as a trace made from a Darshan log does.
+    /// the trace does not record. Returns no files if the trace itself distinguishes collective opens, as a trace made from a Darshan log
+    /// does.
     fn opened_together(&self, run: &Run) -> FxHashSet<FileId> {
         let distinguished = run
             .ops

@@ -15,7 +15,7 @@ use trace_format::spread::Spread;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordSum {
-    /// Counters of reads, and counters of writes.
+    /// Counters of the file's reads, and counters of its writes.
     pub(crate) data: [Counters; 2],
     pub(crate) profile: Profile,
     /// Number of calls by class, name and form (0 independent, 1 collective, 2 split, 3 nonblocking).
@@ -24,10 +24,11 @@ pub(crate) struct RecordSum {
     pub(crate) metadata_ns: Sum,
     /// Total time in syncs, in ns; Darshan adds sync time to write time.
     pub(crate) sync_ns: Sum,
-    /// Counters and profile over all accesses, as recorded by another tool; `None` if there are none.
+    /// Counters and access profile over all calls, with and without segments (records of single calls), as another tool recorded them.
     pub(crate) whole: Option<WholeDef>,
-    /// Start of the first open and end of the last open, ns since the job's start; `None` if not opened. Next field: the same for closes.
+    /// Start of the first open and end of the last open of the file, in ns since the job's start.
     pub(crate) opened: Option<(u64, u64)>,
+    /// Start of the first close and end of the last close of the file, in ns since the job's start.
     pub(crate) closed: Option<(u64, u64)>,
     /// Differences between ranks (fastest, slowest, variance); only in records that stand for all ranks.
     pub(crate) spread: Option<Spread>,
@@ -60,7 +61,7 @@ impl Sums {
     }
 }
 
-/// Returns `layer` if Darshan has counters for this layer.
+/// Returns `layer` if Darshan has counters for this layer, else `None`.
 pub(crate) fn counts(layer: Option<Layer>) -> Option<Layer> {
     layer.filter(|layer| matches!(layer, Layer::Posix | Layer::Mpiio | Layer::Stdio))
 }
@@ -97,7 +98,7 @@ impl RecordSum {
         }
     }
 
-    /// Adds the counters in `def`, which another tool recorded.
+    /// Adds the counters and the access profile in `def`, which another tool (such as Darshan) recorded over all calls.
     fn tell(&mut self, def: &WholeDef) {
         match &mut self.whole {
             None => self.whole = Some(*def),
@@ -158,15 +159,15 @@ impl RecordSum {
     }
 }
 
-/// Returns the layer and class of the calls in a stream; `None` if Darshan would not count these calls.
+/// Returns the layer and class of the calls of a stream (one operation on one file); `None` if Darshan would not count these calls.
 pub(crate) fn counted(run: &Run, stream: &Stream) -> Option<(Layer, OpClass)> {
     let op = run.op(stream);
     let layer = counts(op.layer).filter(|_| !stream.failed && stream.chosen)?;
     Some((layer, op.class?))
 }
 
-/// Returns true if Darshan's metadata time includes the stream's calls: opens, closes, seeks, stats, renames and MPI-IO settings. Darshan
-/// excludes locks, which wait for other processes, and calls that create and remove names.
+/// Returns true if Darshan's metadata time includes the calls of a stream (one operation on one file): opens, closes, seeks, stats, renames
+/// and MPI-IO settings. Darshan excludes locks, which wait for other processes, and calls that create and remove names.
 fn timed(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     match op.class {

@@ -65,7 +65,7 @@ pub(crate) struct Rows<'a> {
     picked: Vectors,
 }
 
-/// Reused buffers for the fields of [`Picked`].
+/// Buffers for the fields of [`Picked`] (rows selected from a block), reused from block to block.
 #[derive(Default)]
 struct Vectors {
     places: Vec<u32>,

@@ -42,8 +42,9 @@ pub(super) fn fields() -> Vec<Field> {
     ]
 }
 
-/// Names of the columns that need the storage location of an access.
+/// Name of the column with the number of the stripe in which an access begins.
 pub(super) const STRIPE: &str = "stripe";
+/// Name of the column with the storage targets that an access touches.
 pub(super) const OSTS: &str = "osts";
 
 fn moment() -> DataType {

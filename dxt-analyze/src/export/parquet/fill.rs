@@ -29,7 +29,8 @@ pub(super) struct Picked<'a> {
 }
 
 impl Picked<'_> {
-    /// Evaluates `of` once for each run of rows of one stream. Returns (value, number of rows) for each run.
+    /// Evaluates `of` once for each run of consecutive rows of one stream (one operation on one file). Returns (value, number of rows) for
+    /// each run.
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let process = self.block.process;
         self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
@@ -151,7 +152,7 @@ impl Fill for Nodes {
     }
 }
 
-/// Column of texts that depend only on a row's stream, such as file or operation.
+/// Column of texts, such as file or operation, that all rows of a stream (one operation on one file) have in common.
 pub(super) struct Words<F> {
     pub(super) keys: Vec<i32>,
     pub(super) texts: Texts,

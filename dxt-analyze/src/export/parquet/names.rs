@@ -15,7 +15,7 @@ const FEW: usize = 1024;
 #[derive(Clone)]
 pub(super) struct Texts {
     different: Arc<StringArray>,
-    /// Index of each number's text in `different`; the last index is that of `?`.
+    /// For each number: index of its text in `different` (the distinct texts); the last entry is the index of `?`, for unknown numbers.
     places: Arc<[i32]>,
 }
 

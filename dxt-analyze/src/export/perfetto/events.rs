@@ -13,11 +13,12 @@ use std::io::Write;
 pub(crate) struct Events<'a> {
     run: &'a Run,
     out: &'a mut dyn Write,
-    /// File paths, encoded as JSON strings.
+    /// Paths of the run's files, by file number, encoded as JSON strings.
     files: Vec<String>,
     /// Ranks written so far. If a rank has several processes, the names of all but the first contain the pid.
     ranks: BTreeSet<i32>,
-    /// Number of the next track. It differs from all process numbers, because viewers show a thread with a process's number first.
+    /// Number of the next track (row of the viewer). It differs from all process numbers, because viewers show a thread with a process's
+    /// number first.
     next: usize,
     empty: bool,
 }

@@ -1,9 +1,11 @@
-//! Assignment of slices to tracks. Viewers show a track correctly only if any two of its slices are disjoint or nested. This holds for the
-//! calls of one thread, except for concurrent (nonblocking) calls, which get additional tracks.
+//! Assignment of slices (bars that stand for calls) to tracks (rows of the viewer). Viewers show a track correctly only if any two of its
+//! slices are disjoint or nested. This holds for the calls of one thread, except for concurrent (nonblocking) calls, which get additional
+//! tracks.
 
 use super::Slice;
 
-/// Distributes the slices of one thread over tracks, first fit by start. Each track is sorted by start; an outer slice precedes the slices inside it.
+/// Distributes the slices (bars) of one thread over tracks (rows of the viewer), first fit by start. Returns the slices of each track,
+/// sorted by start; an outer slice precedes the slices inside it.
 pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     slices.sort_by_key(|slice| (slice.start, std::cmp::Reverse(slice.end), slice.what));
     let mut lanes: Vec<Lane> = Vec::new();
@@ -20,7 +22,7 @@ pub(crate) fn lanes(mut slices: Vec<Slice>) -> Vec<Vec<Slice>> {
     lanes.into_iter().map(|lane| lane.slices).collect()
 }
 
-/// Track under construction: its slices, and the end times of the slices still open, innermost last.
+/// Track (row of the viewer) under construction: its slices (bars), and the end times of the slices still open, innermost last.
 #[derive(Default)]
 struct Lane {
     slices: Vec<Slice>,

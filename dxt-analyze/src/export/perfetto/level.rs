@@ -1,5 +1,6 @@
-//! Selection, by duration, of the calls that get separate slices, and the number of slices for the other calls of each process. Durations
-//! are counted in bins of 1/32 of the duration: this takes one pass and little memory, and does not depend on the order of threads.
+//! Selection, by duration, of the calls that get separate slices (bars in the viewer), and the number of slices for the other calls of each
+//! process. Durations are counted in bins of 1/32 of the duration: this takes one pass and little memory, and does not depend on the order
+//! of threads.
 
 use crate::model::{ProcessId, Run};
 use crate::scan::{Analysis, Block};
@@ -77,12 +78,12 @@ impl Analysis for Tally {
     }
 }
 
-/// Selection of the calls that get separate slices.
+/// Selection of the calls that get separate slices (bars in the viewer); all other calls are merged.
 pub(crate) struct Level {
     pub(crate) calls: u64,
-    /// Lowest duration bin whose calls get separate slices.
+    /// Index of the lowest duration bin whose calls get separate slices (bars in the viewer).
     least: usize,
-    /// Number of slices, per process, for the calls without separate slices.
+    /// Number of slices (bars in the viewer), per process, into which the calls without separate slices are merged.
     room: Vec<u64>,
     spans: Vec<u64>,
     from: u64,
@@ -90,7 +91,8 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    /// Selects the calls that get separate slices: all calls if they are at most `most`; else the longest calls, for half of `most` slices.
+    /// Selects the calls that get separate slices (bars in the viewer): all calls if they are at most `most`; else the longest calls, for
+    /// half of `most` slices.
     pub(crate) fn of(run: &Run, counted: Counted, most: u64) -> Self {
         let Tally { from, width } = Tally::new(run);
         let calls: u64 = counted.durations.iter().sum();
@@ -115,12 +117,12 @@ impl Level {
         Self { calls, least, room, spans: counted.spans, from, width }
     }
 
-    /// Returns true if every call gets a separate slice.
+    /// Returns true if every call gets a separate slice (bar in the viewer).
     pub(crate) fn is_whole(&self) -> bool {
         self.least == 0
     }
 
-    /// Returns true if a call of this duration (ns) gets a separate slice.
+    /// Returns true if a call of this duration (ns) gets a separate slice (bar in the viewer).
     #[inline]
     pub(crate) fn keeps(&self, duration: u64) -> bool {
         self.least == 0 || bin(duration) >= self.least

@@ -1,6 +1,6 @@
-//! Merging of calls to fewer slices: calls of one thread, file and operation that begin in the same time window become one slice. Time
-//! windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too many, calls of all
-//! files are merged, then calls of all operations.
+//! Merging of calls to fewer slices (bars in the viewer): calls of one thread, file and operation that begin in the same time window become
+//! one slice. Time windows are 2^10 ns long at first, and doubled whenever there are too many slices. If a single window still has too
+//! many, calls of all files are merged, then calls of all operations.
 
 use super::{Common, Slice};
 use crate::model::{Process, Within};
@@ -12,7 +12,7 @@ const FIRST_SHIFT: u32 = 10;
 /// Key of a merged slice: thread; number of the stream, operation or caller that the calls have in common (see `Common`); time window.
 type Key = (u32, u32, u64);
 
-/// Merged slices of one process, under construction.
+/// Slices (bars in the viewer) into which calls of one process are merged, under construction.
 pub(crate) struct Merger<'a> {
     process: &'a Process,
     room: usize,
@@ -61,7 +61,8 @@ impl<'a> Merger<'a> {
         (slice.thread, number, span)
     }
 
-    /// Merges the slices further: doubles the time window, or else merges more files or operations, or else drops the shortest slice.
+    /// Merges the slices (bars in the viewer) further: doubles the time window, or else merges more files or operations, or else drops the
+    /// shortest slice.
     fn coarsen(&mut self) {
         match (self.shift < u64::BITS, self.similar) {
             (true, _) => self.shift += 1,
@@ -81,7 +82,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Returns the slices in order, and the number of calls that were dropped.
+    /// Returns the merged slices (bars in the viewer) in order, and the number of calls that no slice stands for.
     pub(crate) fn finish(self) -> (Vec<Slice>, u64) {
         let mut slices: Vec<Slice> = self.slices.into_values().collect();
         slices.sort_unstable_by_key(|slice| (slice.thread, slice.start, slice.end, slice.what));

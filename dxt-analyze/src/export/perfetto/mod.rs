@@ -19,12 +19,12 @@ use merge::Merger;
 use rayon::prelude::*;
 use std::io::Write;
 
-/// Number of processes, per analysis thread, whose slices are made at the same time.
+/// Number of processes, per thread of the analyzer, whose slices (bars in the viewer) are made at the same time.
 const AT_A_TIME: usize = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct What {
-    /// Index of the call stream (operation and file) in the process; if files or operations are merged, index of the first of their streams.
+    /// Index of the slice's call stream (operation and file) in the process; if the slice merges several streams, index of the first.
     stream: StreamIx,
     /// Properties that all calls of the slice have in common with the stream `stream`.
     of: Common,
@@ -33,10 +33,10 @@ struct What {
 /// Properties that all calls of a merged slice have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Common {
-    /// All calls have the same file, operation and caller.
+    /// All calls of the slice have the same file, operation and caller.
     Stream,
     Operation,
-    /// All calls have the same caller: the program, HDF5 or MPI-IO.
+    /// All calls of the slice have the same caller: the program, HDF5 or MPI-IO.
     Within,
 }
 
@@ -45,8 +45,9 @@ enum Common {
 struct Slice {
     thread: u32,
     what: What,
-    /// Start of the first call; `end` is the end of the last call. Unit: ns since the job's start.
+    /// Start of the first call of the slice, in ns since the job's start.
     start: u64,
+    /// End of the last call of the slice, in ns since the job's start.
     end: u64,
     count: u64,
     bytes: u64,
@@ -60,7 +61,7 @@ struct Slice {
 struct Slices {
     single: Vec<Slice>,
     merged: Vec<Slice>,
-    /// Number of calls that no slice contains.
+    /// Number of calls that no slice (bar in the viewer) stands for.
     left_out: u64,
 }
 

@@ -37,7 +37,7 @@ const OLDER: [&str; 25] = [
 /// Columns without which a row does not describe a call.
 const NEEDED: [&str; 6] = ["rank", "module", "op", "len", "dur", "timestamp"];
 
-/// Minimum number of connector columns in a header line.
+/// Minimum number of the connector's columns in a header line for the file to be recognized.
 const ENOUGH: usize = 8;
 
 /// Byte order mark that spreadsheets write at the start of a file.
@@ -78,7 +78,7 @@ impl Places {
         Self(std::array::from_fn(Some))
     }
 
-    /// Returns the required columns that are missing.
+    /// Returns the names of the required columns that the file lacks.
     pub(super) fn missing(&self) -> Vec<&'static str> {
         NEEDED.into_iter().filter(|name| self.place(name).is_none()).collect()
     }

@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// Maximum segments of a JSON object; the connector sends one.
+/// Maximum number of segments (calls) in a JSON object; the connector sends one.
 const MOST_SEGMENTS: usize = 16;
 
 /// Values of one row. The buffers are reused from row to row.

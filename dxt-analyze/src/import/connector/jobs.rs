@@ -25,7 +25,7 @@ pub(super) struct Job {
     pub(super) last_rank: i32,
     /// Number of calls of the job (one per row).
     pub(super) calls: u64,
-    /// Number of calls whose times a spreadsheet rounded.
+    /// Number of the job's calls whose times were rounded by a spreadsheet.
     pub(super) rounded: u64,
     /// True if the job has POSIX calls, and true if it has MPI-IO calls.
     pub(super) layers: (bool, bool),
@@ -52,14 +52,14 @@ impl Job {
     }
 }
 
-/// Result of the first pass over the rows: jobs, and the names of their files.
+/// Result of the first pass over the rows: jobs, names of their files, and damaged rows.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// Jobs in the order of their first rows.
     pub(super) jobs: Vec<Job>,
     numbers: FxHashMap<Vec<u8>, usize>,
     pub(super) names: Names,
-    /// First damaged row, and number of damaged rows; `None` if all rows are intact.
+    /// First damaged row, and number of damaged rows; `None` if no row is damaged.
     pub(super) damaged: Option<(Damaged, u64)>,
     /// Number of calls left out because the file has more than [`MOST_JOBS`] jobs.
     pub(super) left_out: u64,

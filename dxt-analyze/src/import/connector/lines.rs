@@ -8,7 +8,7 @@ pub(super) const MOST_BYTES: usize = 64 << 10;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Line number in the file, from 1.
+    /// Number of the line in the file, from 1.
     pub(super) number: u64,
     /// Byte offset of the start of the line in the file.
     pub(super) offset: u64,

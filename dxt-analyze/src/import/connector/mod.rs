@@ -54,11 +54,11 @@ pub fn is_file(path: &Path) -> bool {
 /// One job of an imported file, converted to a trace.
 #[derive(Debug)]
 pub struct Made {
-    /// Trace in an unnamed temporary file.
+    /// Converted trace of the job, in an unnamed temporary file.
     pub file: File,
     /// Key that identifies the job in the trace.
     pub key: String,
-    /// Remarks on the conversion and its problems.
+    /// Remarks on the conversion to a trace, and problems in it.
     pub converted: Converted,
 }
 
@@ -95,7 +95,7 @@ type Processes = FxHashMap<(i32, Box<[u8]>), Gathered>;
 struct Gathering<'a> {
     survey: &'a Survey,
     processes: Vec<Processes>,
-    /// Number of calls on files without a name, by job index.
+    /// Number of calls on files whose name no row contains, by job index.
     unknown: Vec<u64>,
     /// Number of calls, over all processes, that are not encoded yet.
     held: usize,

@@ -7,7 +7,7 @@ use crate::import::budget::Budget;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Estimated memory of a map entry without the file name, in bytes.
+/// Estimated memory of an entry in the map from record ids to file names, without the name, in bytes.
 const ENTRY_BYTES: u64 = 96;
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Named<'_> {
 }
 
 impl Names {
-    /// Creates an empty map that may use up to `bytes` bytes of memory.
+    /// Creates an empty map from record ids to file names, which may use up to `bytes` bytes of memory.
     pub(super) fn new(bytes: u64) -> Self {
         Self { files: FxHashMap::default(), room: Budget::new("names of files", bytes) }
     }

@@ -1,6 +1,6 @@
 //! Parsers of the numbers in rows: integers, and seconds with six decimals, also in the notation to which spreadsheets change them.
 
-/// Parses an integer; spreadsheets and data frames may write it as `42.0`. `None` if the text is no integer.
+/// Parses an integer; `None` if it is none. Spreadsheets and data frames may write an integer as `42.0`.
 pub(super) fn whole(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     text.parse().ok().or_else(|| {
@@ -14,7 +14,7 @@ pub(super) fn whole(text: &[u8]) -> Option<i64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seconds {
     pub(super) ns: i64,
-    /// True if the number is written with few digits, such as `1.7E+09`.
+    /// True if the time is written with few digits, such as `1.7E+09`, and therefore not exact.
     pub(super) is_rounded: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn seconds(text: &[u8]) -> Option<Seconds> {
 /// Id of a file's record in the connector's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum RecordId {
-    /// Id exactly as the connector wrote it.
+    /// Id of a file's record, exactly as the connector wrote it.
     Exact(u64),
     /// Id known only approximately, as the bits of a float: the float written by a spreadsheet, or the largest `i64`, to which ids may have
     /// been clamped.

@@ -18,8 +18,9 @@ use trace_format::write::{Encoder, Piece, Region, TARGET_BLOCK_SEGMENTS, ThreadS
 
 /// Reason for the end of a process, as stored in a trace made from the connector's rows.
 const ENDED_BY: &str = "LDMS-Darshan connector";
-/// Estimated memory, in bytes, of a file or process without its names; `STREAM_BYTES` is that of a call stream.
+/// Estimated memory of a file or process without its names, in bytes.
 const ENTRY_BYTES: u64 = 512;
+/// Estimated memory of a call stream (one operation on one file), in bytes.
 const STREAM_BYTES: u64 = 96;
 /// Precision of the connector's times, in ns. Because times are truncated, a call may seem to begin up to this much before its enclosing call.
 const CUT_NS: u64 = 1000;
@@ -28,8 +29,9 @@ pub(super) struct Gathered {
     process: Process,
     files: FxHashMap<Box<[u8]>, u32>,
     streams: FxHashMap<(u32, Code, u8, Option<u32>), u32>,
-    /// Data set number by file number and data set path; `selections` has the selection counts of each data set.
+    /// Data set number by file number and path of the HDF5 data set.
     data_sets: FxHashMap<(u32, Box<[u8]>), u32>,
+    /// Latest selection counts (points, hyperslabs) of each data set, by data set number.
     selections: Vec<Selections>,
     slots: Vec<Segment>,
     frames: Vec<Vec<u8>>,

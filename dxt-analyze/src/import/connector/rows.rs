@@ -94,8 +94,8 @@ impl Rows {
         if self.is_json { "JSON lines" } else { "CSV" }
     }
 
-    /// Returns the next row, or a description of its damage; `None` at the end. Header lines are skipped anywhere, since files may be
-    /// concatenated.
+    /// Returns the next row, or a damaged row's place and problem; `None` at the end of the file. Header lines are skipped anywhere, since
+    /// files may be concatenated.
     pub(super) fn next(&mut self) -> Result<Option<Result<Row<'_>, Damaged>>> {
         let found = if self.is_json { self.next_json()? } else { self.next_csv()? };
         let damaged = |why| Damaged { line: self.line.number, offset: self.line.offset, why };

@@ -19,7 +19,7 @@ use trace_format::profile::{Profile, Slowest};
 const CONTRADICTED: &str =
     "files whose access-order counters (CONSEC, SEQ) contradict their segments; the segments are used";
 
-/// Totals over the reads (or writes) of a file that have segments.
+/// Totals over the reads (or writes) of a file that DXT recorded singly, as segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     count: u64,
@@ -30,14 +30,14 @@ pub(crate) struct Used {
     forms: [u64; 4],
     /// End offset of the previous call, in bytes; `None` if unknown.
     last_end: Option<u64>,
-    /// Number of calls without a known predecessor: usually one per rank.
+    /// Number of calls whose preceding call on the file is unknown: usually one per rank.
     firsts: u64,
     consecutive: u64,
     sequential: u64,
 }
 
-/// Maximum relative difference between access-order counters and segments that does not count as a contradiction: counters and segments may
-/// order the calls of concurrent threads differently.
+/// Maximum relative difference between access-order counters and segments up to which both agree: counters and segments may order the calls
+/// of concurrent threads differently.
 const CONTRADICTS: f64 = 0.1;
 
 impl Used {
@@ -59,7 +59,8 @@ impl Used {
         self.sizes[size_bin(bytes)] += 1;
     }
 
-    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict the segments.
+    /// Returns the access order computed from the segments, if every access has a segment and the counters contradict the segments; else
+    /// `None`.
     fn order_against(&self, counted: Order) -> Option<Order> {
         let slack = (counted.known as f64 * CONTRADICTS) as u64;
         let possible = self.sequential.saturating_sub(slack)..=self.sequential.saturating_add(self.firsts + slack);
@@ -93,7 +94,7 @@ impl AllUsed {
         self.0.entry((layer, id, writes)).or_default()
     }
 
-    /// Adds the totals in `other` for the Darshan records in `ids`; ignores other records.
+    /// Adds the totals in `other` for the Darshan records in `ids`; ignores all other records.
     pub(crate) fn merge(&mut self, other: &Self, ids: &FxHashSet<u64>) {
         for (&(layer, id, writes), used) in other.0.iter().filter(|((_, id, _), _)| ids.contains(id)) {
             self.of(layer, id, writes).merge(used);

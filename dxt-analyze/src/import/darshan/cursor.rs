@@ -108,7 +108,7 @@ impl<'a> Cursors<'a> {
         [&self.of_rank, &self.of_all]
     }
 
-    /// Returns the lowest rank among the readers' next records; `None` at the end. Skips records that stand for all ranks.
+    /// Returns the lowest rank among the readers' next records; `None` if no reader has another. Skips records that stand for all ranks.
     pub(crate) fn next_rank(&mut self) -> Option<i64> {
         self.dxt.iter_mut().for_each(|(api, cursor)| cursor.pass_over(&self.bounds, *api, &mut self.aside));
         self.pass_over_heat();

@@ -97,7 +97,8 @@ impl Forms {
     }
 }
 
-/// Returns how many of `segments` calls get each form, in the order of assignment: `counts`, scaled in proportion if the totals differ.
+/// Returns pairs (index in [`FORMS`], number of calls) that divide `segments` calls by form (independent, collective, ...), in the order of
+/// assignment. The numbers are `counts`, scaled in proportion if the totals differ.
 fn parts(counts: [u64; 4], segments: u64) -> Vec<(usize, u64)> {
     let calls = total(counts).max(1);
     let mut before = 0_u64;

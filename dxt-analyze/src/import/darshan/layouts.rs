@@ -66,8 +66,8 @@ fn bytes(record: &LustreRecord) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Encodes a noncomposite layout (`alone` is true), or one component of a composite layout; `None` if its form or stripe size has no such
-/// encoding.
+/// Encodes a noncomposite layout (`alone` is true), or one component of a composite layout; `None` for patterns without stripes, and for
+/// invalid sizes.
 fn plain(component: &Component, alone: bool) -> Option<Vec<u8>> {
     let bits = match component.pattern {
         2 => pattern::METADATA,

@@ -65,7 +65,8 @@ impl Named<'_> {
         matches!(self.module, Module::MpiIo | Module::PnetcdfVar | Module::Dfs)
     }
 
-    /// Returns the number of reads, or of writes if `writes` is true, by form, in the order of [`super::ops::FORMS`].
+    /// Returns the number of reads, or of writes if `writes` is true, by form (independent, collective, ...), in the order of
+    /// [`super::ops::FORMS`].
     pub(crate) fn forms(self, writes: bool) -> [u64; 4] {
         let what = if writes { "WRITES" } else { "READS" };
         if self.module == Module::Dfs {

@@ -169,26 +169,26 @@ impl Bounds {
 #[derive(Clone, Copy, Debug)]
 enum Int {
     Rank,
-    /// Id, or a value chosen by the program: any number is plausible.
+    /// Counter that holds an id, or a value chosen by the program: any number is plausible.
     Free,
-    /// Count or amount: any nonnegative number is plausible, and -1 for "not monitored".
+    /// Counter of an amount: any nonnegative number is plausible, and -1 for "not monitored".
     Amount,
-    /// Total bytes read (0) or written (1).
+    /// Counter of the total bytes read (0) or written (1).
     Bytes(usize),
-    /// Number of calls, with the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
+    /// Counter of calls, with the direction (0 read, 1 write) if the counter counts all reads or all writes of one form.
     Calls(Option<usize>),
 }
 
 /// Meaning of a float counter, which determines its plausible values.
 #[derive(Clone, Copy, Debug)]
 enum Float {
-    /// Variance: any number is plausible.
+    /// Counter of a variance: any number is plausible.
     Free,
-    /// Point in time within the run, or duration of one call.
+    /// Counter of a point in time within the run, or of the duration of one call.
     OfRun,
-    /// Total time of one rank in several calls.
+    /// Counter of the total time of one rank in several calls.
     OfRank,
-    /// Total time of all ranks that the record stands for.
+    /// Counter of the total time of all ranks that the record stands for.
     Sum,
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Ranks {
 #[derive(Default)]
 struct Thread {
     slots: Vec<Segment>,
-    /// Number of MPI-IO calls, which come first in `slots`.
+    /// Number of MPI-IO calls among the thread's pending segments, `slots`, where they come before all POSIX calls.
     outer: usize,
     frames: Vec<Vec<u8>>,
 }

@@ -81,8 +81,8 @@ impl Shared {
         out
     }
 
-    /// Encodes the shared records as a region (process) of the trace that stands for all ranks; `None` if there are none. A job without I/O
-    /// also gets this region, so that its trace has a process.
+    /// Encodes the shared records as a region (process) of the trace that stands for all ranks; `None` without shared records. A job
+    /// without I/O also gets this region, so that its trace has a process.
     pub(crate) fn region<R: Read + Seek>(
         self,
         log: &Log<R>,

@@ -86,7 +86,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// Adds to a call stream the calls that only counters contain, without segments.
+    /// Adds calls of operation `op` on `file` that only counters contain, without a segment (record) each.
     pub(crate) fn missing(&mut self, file: u32, op: Code, counters: Counters, nested: bool) {
         if counters.segments > 0 {
             let stream = self.stream(file, op, if nested { stream_flags::NESTED } else { 0 });

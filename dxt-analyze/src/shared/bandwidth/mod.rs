@@ -21,9 +21,9 @@ use trace_format::op::{Layer, OpClass};
 /// Bandwidth of a set of calls, by two definitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bandwidth {
-    /// Longest time of any one process in these calls, ns; `None` if ranks share a reduced record that does not contain it.
+    /// Longest time of any one process in the set of calls, ns; `None` if ranks share a reduced record that does not contain it.
     pub slowest_ns: Option<u64>,
-    /// Time from the first start to the last end of these calls over all processes, ns.
+    /// Time from the first start to the last end of the set of calls, over all processes, ns.
     pub span_ns: u64,
     /// Bytes / `slowest_ns`, in bytes per second: the definition of bandwidth used in publications; `None` if that time is unknown.
     pub by_slowest: Option<f64>,

@@ -90,9 +90,9 @@ const CUT_LISTED: usize = 5;
 pub struct Cut {
     /// MPI rank, or -1 for a process without a rank.
     pub rank: i32,
-    /// Path of the file.
+    /// Path of the file on which segments stop early.
     pub file: String,
-    /// Name of the I/O layer.
+    /// Name of the I/O layer of the reads or writes.
     pub layer: &'static str,
     /// Number of reads and writes, from Darshan's counters.
     pub calls: u64,
@@ -105,7 +105,7 @@ pub struct Cut {
 #[derive(Default)]
 struct Cuts {
     first_end_ns: Option<u64>,
-    /// Cuts with the most calls without segments, at most [`CUT_LISTED`].
+    /// Files on which a rank's segments stop before its calls do: those with the most calls without segments, at most [`CUT_LISTED`].
     listed: Vec<Cut>,
     count: u64,
 }

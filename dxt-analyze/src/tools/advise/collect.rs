@@ -17,7 +17,7 @@ use trace_format::meta::HintOrigin;
 pub(super) struct Item {
     pub(super) code: Code,
     pub(super) title: String,
-    /// Machine-readable facts of the finding.
+    /// Machine-readable facts (rank, file, calls) of the finding that leads to the remedy.
     pub(super) about: About,
     /// Run time that the remedy would save.
     #[serde(flatten)]

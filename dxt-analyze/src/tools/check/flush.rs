@@ -18,13 +18,13 @@ pub struct Flushed {
     pub column_bytes: u64,
     /// Size of the segments after compression, in bytes.
     pub compressed_bytes: u64,
-    /// All bytes written by these processes, including metadata, block heads and checksums.
+    /// All bytes written by the processes that recorded flush times, including metadata, block heads and checksums.
     pub written_bytes: u64,
     /// `raw_bytes` / `written_bytes`; `None` without segments.
     pub compression_ratio: Option<f64>,
     /// Number of segments that were encoded and compressed while the program was running; the time for that is in no stage.
     pub packed_segments: u64,
-    /// Stages of the flush, in order.
+    /// Time of each stage of the flush (writing of a trace file), in order.
     pub stages: Vec<StageTime>,
     /// Time of all stages together: sum and maximum over processes.
     pub whole: Times,
@@ -33,7 +33,7 @@ pub struct Flushed {
 /// Time that one stage of the flush took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StageTime {
-    /// Stage of the flush.
+    /// Stage of the flush (writing of a trace file) that took the time.
     pub stage: FlushStage,
     /// Time of the stage: sum and maximum over processes.
     #[serde(flatten)]
@@ -45,7 +45,7 @@ pub struct StageTime {
 pub struct Times {
     /// Sum of the time over processes, ns.
     pub sum_ns: u64,
-    /// Time of the slowest process, ns.
+    /// Time of the process that took longest, ns.
     pub longest_ns: u64,
     /// Rank of the slowest process, if it has a rank; the lowest of several equally slow ranks.
     pub longest_rank: Option<i32>,
@@ -139,7 +139,7 @@ struct Row<'a> {
     bytes: (Option<u64>, Option<u64>),
 }
 
-/// Maximum rows shown to people, enough for a few jobs.
+/// Maximum rows of the table of flush times that people see: a few jobs, with a row per stage of the flush.
 const SHOWN: usize = 36;
 
 pub(super) fn table<'a>(files: impl Iterator<Item = (&'a str, &'a Flushed)>) -> Table {

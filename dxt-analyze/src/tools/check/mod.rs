@@ -42,11 +42,11 @@ pub struct Args {
 pub enum FileState {
     /// All checksums match and the file has its regular end.
     Complete,
-    /// Intact, but `missing_segments` operations that should have segments have only counters.
+    /// The trace file is intact, but `missing_segments` operations that should have a segment (record) each have only counters.
     Folded,
-    /// Truncated; the remaining part is intact.
+    /// The trace file is truncated; its remaining part is intact.
     Cut,
-    /// Damaged inside: checksums or contents are wrong.
+    /// The trace file is damaged inside: checksums or contents are wrong.
     Damaged,
     /// No part of the file can be read.
     Unreadable,
@@ -55,19 +55,19 @@ pub enum FileState {
 /// Result of checking one trace file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileCheck {
-    /// Path of the file.
+    /// Path of the trace file that was checked.
     pub file: String,
-    /// Condition of the file.
+    /// Condition of the trace file: complete, truncated, damaged, ...
     pub state: FileState,
     /// Key of the job that the file belongs to; empty if unreadable.
     pub job: String,
-    /// Number of processes in the file.
+    /// Number of processes whose calls the trace file contains.
     pub processes: u64,
-    /// Number of blocks of recorded calls found in the file.
+    /// Number of blocks of segments found in the trace file.
     pub blocks: u64,
-    /// Number of recorded calls (segments) that were decoded.
+    /// Number of segments (recorded calls) decoded from the trace file.
     pub segments: u64,
-    /// Number of operations that should have segments but have only counters.
+    /// Number of operations that should have a segment (record) each but have only counters.
     pub missing_segments: u64,
     /// Number of segments that the file should contain but that cannot be read.
     pub lost_segments: u64,
@@ -75,18 +75,18 @@ pub struct FileCheck {
     pub filters: Filters,
     /// Time and bytes of the flush that wrote the file, if recorded.
     pub flush: Option<Flushed>,
-    /// Problems found in the file.
+    /// Problems found in the trace file, such as wrong checksums.
     pub problems: Vec<Problem>,
-    /// Advice; `None` for a complete file.
+    /// Advice on what to do about an incomplete or damaged file; `None` for a complete file.
     pub advice: Option<String>,
 }
 
 /// Result of checking all files.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckReport {
-    /// Results per file, in the order named.
+    /// Results of the check per file, in the order in which the user named the files.
     pub files: Vec<FileCheck>,
-    /// Notes on the inputs for the user.
+    /// Notes for the user on the files that were checked.
     pub remarks: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Output of `dump`: every segment, by rank and pid, then by thread, then in buffer order. Blocks are decoded and formatted a few at a
-//! time, in parallel, and written in order.
+//! Output of `dump`: every segment, by rank and pid, then by thread, then in the order of recording. Blocks are decoded and formatted a few
+//! at a time, in parallel, and written in order.
 //!
 //! - `nested`: 1 for calls made inside an MPI-IO call. Calls inside an HDF5 call have `in_hdf5`; the text format adds 2 to `nested` instead.
 //! - Data set: appended to the file name in the text format.
@@ -157,7 +157,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Returns the path of the HDF5 data set that a stream's calls access; empty if there is none.
+    /// Returns the path of the HDF5 data set that the calls of a stream (one operation on one file) access; empty if there is none.
     fn data_set(&self, stream: &Stream) -> &str {
         let set = stream.data_set.and_then(|number| self.run.data_sets.get(number as usize));
         set.map_or("", |set| set.path.as_str())

@@ -14,23 +14,23 @@ use trace_format::frame::IndexEntry;
 use trace_format::meta::Job;
 use trace_format::write::{self, Encoder};
 
-/// Maximum number of spools whose contents are in memory at once.
+/// Maximum number of spools (files with a process's recorded calls) whose contents are in memory at once.
 pub(super) const AT_ONCE: usize = 16;
 
-/// Result of reading a spool for the first time; the contents of the spool need not be kept.
+/// Result of reading a spool (file with the calls that a process recorded so far) for the first time; its contents need not be kept.
 pub(super) enum Known {
     /// Spool with calls that no trace contains yet.
     Calls(Box<OfJob>),
-    /// Spool without calls to recover, see [`Held::Nothing`].
+    /// Spool without calls, or with calls that are all in a trace already ([`Held::Nothing`]).
     Nothing,
-    /// Truncated spool, with the reason, see [`Held::Cut`].
+    /// Truncated spool without a call in the part that is left; holds the reason ([`Held::Cut`]).
     Cut(String),
     /// Spool with an incomplete header, with the reason, see [`Held::NoHeader`].
     NoHeader(String),
 }
 
 pub(super) struct OfJob {
-    /// User id of the spool's owner.
+    /// User id of the user who owns the spool file.
     owner: u32,
     identity: Identity,
     pub(super) about: FromSpool,
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// Groups spools by job; the result does not depend on the order of `found`.
+/// Groups spools (files with a process's recorded calls) by job; the result does not depend on the order of `found`.
 pub(super) fn apart(mut found: Vec<OfJob>) -> Vec<Vec<OfJob>> {
     found.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut jobs: Vec<Vec<OfJob>> = Vec::new();
@@ -154,8 +154,8 @@ fn rights(block: &Job) -> u32 {
 #[error("nothing is left to write")]
 struct Nothing;
 
-/// Returns the job block of a process that had initialized MPI, which has the most data on the job; without such a process, that of the
-/// first process. `None` if there is no process.
+/// Returns the job block (description of the job) of a process that had initialized MPI, since it has the most data; else of the first
+/// process. `None` if no spool has calls any more.
 fn block_of(job: &mut [OfJob]) -> Option<Job> {
     let mut order: Vec<usize> = (0..job.len()).collect();
     order.sort_by_key(|&at| !job[at].knows_mpi);

@@ -29,7 +29,7 @@ use trace_format::spool::{Head, Recovered, Spool};
 /// Data recovered from one spool, the file in which a process keeps its calls until its trace is written.
 #[derive(Clone, Debug, Serialize)]
 pub struct FromSpool {
-    /// Path of the spool.
+    /// Path of the spool, the file with the calls that the process recorded.
     pub spool: PathBuf,
     /// Key of the job that the process belongs to.
     pub job: String,
@@ -41,21 +41,21 @@ pub struct FromSpool {
     pub rank: i32,
     /// True if the process is still running: the data is its progress so far.
     pub running: bool,
-    /// Number of recovered segments.
+    /// Number of segments (recorded calls) recovered from the spool.
     pub segments: u64,
-    /// Number of calls that only counters contain.
+    /// Number of calls that the spool's counters contain, but no segment (record of a single call).
     pub folded: u64,
-    /// Number of calls that segments contain, and counters possibly contain as well.
+    /// Number of calls that have a segment (record), and that the spool's counters possibly contain as well.
     pub uncertain: u64,
     /// Bytes that the process had used but that the file lacks, because the file was truncated. The number of calls in these bytes is unknown.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_bytes: u64,
 }
 
-/// Result of recovering a set of spools.
+/// Result of making traces from spools (files with the calls that processes recorded so far).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Recovery {
-    /// Spools with recovered calls.
+    /// Spools (files with a process's recorded calls) from which calls were recovered.
     pub spools: Vec<FromSpool>,
     /// Spools without calls to recover: any calls in them are already in a trace.
     pub empty: Vec<PathBuf>,
@@ -72,7 +72,7 @@ pub struct Recovery {
     /// Files that were deleted on request (`--delete`), without making a trace from their contents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deleted: Vec<PathBuf>,
-    /// Number of spools that are not stale: their process is running or ended recently.
+    /// Number of spools that are not stale, because their process is running or ended recently; they are kept.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_stale: u64,
     /// Minimum time since the last write after which a spool counts as stale.
@@ -85,7 +85,7 @@ const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Decoded spool (file of recorded calls) with calls that no trace contains yet.
+/// Decoded spool (file with a process's recorded calls) that contains calls.
 struct Found {
     /// User id of the spool's owner: only this user can have written the file.
     owner: u32,

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Options of a clean-up of stale spools.
+/// Options of a clean-up of stale spools (recorded calls of processes that ended long ago).
 #[derive(Clone, Copy, Debug)]
 pub struct Stale {
     /// Minimum time since the last write to a file for the file to count as stale.

@@ -31,7 +31,7 @@ pub(super) fn without_header(path: &Path, bytes: u64) -> Result<Option<Held>> {
     Ok(Some(Held::NoHeader(why)))
 }
 
-/// Parses process id and start time from a spool's name, `dxt-<user>-<pid>-<started>-<number>.spool`; `None` for other names.
+/// Parses process id and start time from a spool's name: `dxt-<user>-<pid>-<started>-<number>.spool`; `None` for other names.
 fn named(path: &Path) -> Option<(u32, u64)> {
     let stem = path.file_name()?.to_str()?.strip_prefix("dxt-")?.strip_suffix(".spool")?;
     let mut numbers = stem.split('-').skip(1);

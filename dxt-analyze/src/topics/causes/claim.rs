@@ -16,7 +16,7 @@ pub struct Claim {
     pub savings: Savings,
     /// Run time saved in waits of other ranks, in addition to `savings`, ns.
     pub waiting_ns: f64,
-    /// Time explained in MPI-IO and HDF5 calls, without the system calls inside them, ns, summed over processes.
+    /// Time in MPI-IO and HDF5 calls that the finding explains, without the system calls inside them, ns, summed over processes.
     pub outside_ns: f64,
     /// True if the finding explains why its calls are long; false if it only describes how they are made. (A code can have findings of both
     /// kinds.)

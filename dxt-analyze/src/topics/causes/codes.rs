@@ -7,8 +7,8 @@ codes! {
         "For part of the run, calls of most ranks take longer than at other times.",
         "Reported if one holds: (1) in time windows, >= 2 % of the run, slowdown = median over ranks of time / peers \
          (operation, size class, file) >= min_slowdown, p <= false_discovery_rate / (4 x windows), rate < 0.7 x other \
-         times; (2) if no window is an outlier: slowdown >= 1.5 against all others; (3) or growth >= 1.5 from first to \
-         last quarter (Kendall's tau >= 0.75); (4) >= 3 times (once if >= 0.9), >= 0.6 of the processes are in \
+         times; (2) slowdown >= 1.5 for >= 0.25 of the windows or calls (2.25, if less), p <= false_discovery_rate / (4 x \
+         windows^2); (3) or growth >= 1.5 from first to last quarter (Kendall's tau >= 0.75), rate < 0.85; (4) >= 3 times (once if >= 0.9), >= 0.6 of the processes are in \
          outliers (DXT-V002) that end together, with >= 0.7 of all excess; (5) 2 or 3 stalls with no fast call \
          between. Saving: excess over the peers.",
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
@@ -26,8 +26,8 @@ codes! {
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
         "A few calls are slow outliers, on no particular rank, node or target.",
-        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest take < 0.8 of the excess of all; (2) no rank \
-         or node has >= 0.8 of them; (3) they are not > 0.1 of >= 100 calls: storage then serves in two ways, as cache \
+        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest take < 0.8 of the excess of all; (2) no rank, \
+         node or target has >= 0.8 of them; (3) they are not > 0.1 of >= 100 calls: storage then serves in two ways, as cache \
          and disk; or (4) of the files that processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A \
          folder or file suffix with >= 0.8 of the excess, at >= 3 x the cost per call of other files, is named, and \
          (3) does not apply. Saving: excess over the peers.",
@@ -296,11 +296,11 @@ codes! {
         "own rule: threads with the same work should take the same time";
     CPU_WAIT = "DXT-V036",
         "Processes were ready to run but waited for a processor.",
-        "Reported if, over intervals between two samples of a thread in which run + wait >= 0.5 x length, waits / \
-         length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other saving: calls \
-         with time c in an interval of length l lose wait x c / l of their time above the median of >= 8 peers. \
-         Saving: waits / length of all processes x time of the run with such intervals. Traces without samples have \
-         no such finding.",
+        "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 x \
+         length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other \
+         saving: calls with time c in an interval of length l lose wait x c / l, first of their time above the median \
+         of >= 8 peers. Saving: waits / length of a node's processes x time with such intervals, at the node with \
+         most. Traces without samples have no such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",

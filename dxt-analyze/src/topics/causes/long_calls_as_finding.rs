@@ -3,6 +3,7 @@
 
 use super::claim::{Claim, lost_on};
 use super::named::named;
+use super::slow_as_finding::similar;
 use crate::cube::{Cell, Cube};
 use crate::effects::calls::first_calls::FirstCalls;
 use crate::effects::calls::stand_still::StandStill;
@@ -98,7 +99,7 @@ fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
 }
 
 /// Makes a claim (finding with its saving) about outliers on no unit (rank, node, storage target) in particular; its sentence names the
-/// longest only as an example.
+/// longest outlier only as an example.
 fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),
@@ -147,9 +148,15 @@ fn stands_still(cube: &Cube<'_>, still: &StandStill) -> Claim {
     Claim::new(Finding::new(Code::SLOW_MOMENT, words), still.savings.clone())
 }
 
-/// Makes a claim (finding with its saving) about outliers that are nearly all on one process or node.
+/// Makes a claim (finding with its saving) about outliers that are nearly all on one process, node or storage target, `unit`, which has
+/// `far` outliers among its `calls` calls.
 fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) -> Claim {
-    let code = if matches!(unit, Unit::Node(_)) { Code::SLOW_NODE } else { Code::SLOW_RANK };
+    let code = match unit {
+        Unit::Target(_) => Code::SLOW_TARGET,
+        Unit::Node(_) => Code::SLOW_NODE,
+        _ => Code::SLOW_RANK,
+    };
+    let either = similar(cube, unit, &[tail.class]).into_iter().map(|other| named(cube, other)).collect();
     let (unit, about) = named(cube, unit);
     let about = About {
         calls: Some(far),
@@ -159,6 +166,7 @@ fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
     };
     let words = words::slow_at_times(&words::AtTimes {
         unit,
+        either,
         class: tail.class,
         outliers: far,
         calls,
@@ -170,14 +178,14 @@ fn at_times(cube: &Cube<'_>, tail: &Tail, (unit, far, calls): (Unit, u64, u64)) 
     Claim::new(Finding::new(code, words.on(lost_on(cube, &tail.savings))), tail.savings.clone())
 }
 
-/// Adds claims (findings with their savings) about outliers of one process or node (`tails`) to the claim about that slow process or node
-/// among `slow`, if there is one; returns the other `tails`.
+/// Adds claims (findings with their savings) about outliers of one process, node or storage target (`tails`) to the claim about that slow
+/// process, node or target among `slow`, if there is one; returns the other `tails`.
 #[must_use]
 pub(super) fn joined_with_slow(slow: &mut [Claim], tails: Vec<Claim>) -> Vec<Claim> {
     let whose = |claim: &Claim| {
         let about = claim.finding.about.clone();
-        let is = [Code::SLOW_RANK, Code::SLOW_NODE].contains(&claim.finding.code);
-        is.then_some((claim.finding.code, about.rank, about.node))
+        let is = [Code::SLOW_RANK, Code::SLOW_NODE, Code::SLOW_TARGET].contains(&claim.finding.code);
+        is.then_some((claim.finding.code, about.rank, about.node, about.ost))
     };
     let mut apart = |tail: &Claim| {
         let same = slow.iter_mut().find(|slow| whose(tail).is_some() && whose(slow) == whose(tail));

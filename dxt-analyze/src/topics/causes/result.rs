@@ -20,7 +20,8 @@ use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Returns all claims (findings with the calls that they explain) of a run, largest saving first.
+/// Returns all claims (findings with the calls that they explain) of a run, largest saving first. `gaps`: times between collective calls;
+/// `aliased`: files with stripe aliasing.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim> {
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
@@ -51,8 +52,8 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     out
 }
 
-/// Removes savings that `contrasts` (claims about slow ranks, nodes or targets, and outliers) explain from claims about syncs and metadata:
-/// with fewer syncs there would be fewer outliers, but the outliers have findings of their own.
+/// Removes savings that `contrasts` (claims about slow ranks, nodes or targets, and outliers) explain from claims in `shapes` about syncs
+/// and metadata: with fewer syncs there would be fewer outliers, but the outliers have findings of their own. Returns `shapes`.
 fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
     let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
     for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {

@@ -14,7 +14,7 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of a class's saving in one metadata operation for the finding to name that operation.
+/// Least share of one metadata operation in the saving of a class of calls, for the finding to name that operation.
 const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit (rank, node, target, time window or file), with the calls that it explains.
@@ -35,7 +35,8 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
         about.calls = Some(about.calls.unwrap_or(0).saturating_add(*calls));
     }
     about.operation = by.first().map(|(class, ..)| class.plural().to_owned());
-    let target = |ost: u32| named(cube, Unit::Target(ost));
+    let name = |unit: Unit| named(cube, unit);
+    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let slow_units = || std::iter::once(&slow.unit).chain(&slow.more);
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes = slow_units().map(process).collect::<Option<Vec<ProcessId>>>();
@@ -43,9 +44,13 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let facts = SlowUnit {
         unit,
         about,
-        more: slow.more.iter().map(|unit| named(cube, *unit)).collect(),
+        more: slow.more.iter().copied().map(name).collect(),
         ranks: processes.and_then(|processes| ranks(run, &processes)),
-        either: similar(cube, slow).into_iter().map(target).collect(),
+        either: similar(cube, slow.unit, &classes)
+            .into_iter()
+            .filter(|other| !slow.more.contains(other))
+            .map(name)
+            .collect(),
         calls: by.iter().map(|of| of_class(cube, slow, of)).collect(),
         sole_user,
         load,
@@ -95,7 +100,8 @@ fn of_user(cube: &Cube<'_>, user: sole_user::SoleUser) -> (SoleUser, About) {
     }
 }
 
-/// Returns the smallest load of the slow targets, relative to other targets; 0 if the slow unit is no target.
+/// Returns the smallest load of the slow storage targets, as a multiple of the median of the other targets; 0 if the slow unit is no
+/// target.
 pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
     let loads = Loads::of(cube, &classes);
@@ -106,10 +112,9 @@ pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns targets that exactly the calls on the slow target reach: each of them may be the slow one.
-fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
-    let Unit::Target(target) = slow.unit else { return Vec::new() };
-    let classes: Vec<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+/// Returns targets that exactly the calls of the classes on the slow target reach: each of them may be the slow one.
+pub(super) fn similar(cube: &Cube<'_>, slow: Unit, classes: &[Class]) -> Vec<Unit> {
+    let Unit::Target(target) = slow else { return Vec::new() };
     let is = |cell: &&Cell| cell.leaf && classes.contains(&cell.class) && !cell.targets.is_empty();
     let theirs = || cube.cells.iter().filter(is);
     let mut with: Option<BTreeSet<u32>> = None;
@@ -124,11 +129,11 @@ fn similar(cube: &Cube<'_>, slow: &Effect) -> Vec<u32> {
             with.remove(other);
         });
     }
-    with.retain(|other| !slow.more.contains(&Unit::Target(*other)));
-    with.into_iter().collect()
+    with.into_iter().map(Unit::Target).collect()
 }
 
-/// Returns the operation of nearly all slow calls of a class; `None` if they are of several operations, or no metadata calls.
+/// Returns the operation of nearly all slow calls of a class (reads, opens, ...); `None` if they are of several operations, or no metadata
+/// calls.
 fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     let mut by: BTreeMap<&str, f64> = BTreeMap::new();
     for (index, ns) in &slow.savings {

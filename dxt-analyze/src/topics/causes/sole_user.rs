@@ -8,17 +8,17 @@ use crate::effects::unit::Unit;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls on other files of the same size and class that show the process's speed there.
+/// Fewest calls on other files, of the same size and class (reads, writes, ...), that show the process's speed there.
 const FEWEST: u64 = 3;
 /// Least slowdown (ratio) of opens and closes that counts as slow.
 const SLOWER: f64 = 1.5;
-/// Least log slowdown of opens and closes, as a part of that of the file's other calls.
+/// Least log slowdown of a file's opens and closes that counts as slow, as a part of the log slowdown of the file's other calls.
 const AS_FAR: f64 = 0.5;
 
 /// Processes that alone use a slow file or target, and if they can be distinguished from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SoleUser {
-    /// These processes are slow, not their files.
+    /// These processes are slow, not the files that only they use.
     Theirs(Vec<ProcessId>),
     /// Either this process or the file that only it uses is slow.
     Either(ProcessId),

@@ -1,43 +1,42 @@
-//! The `causes` command: two passes over the segments, and their output.
+//! The `causes` command: results of two passes over the segments, and their output.
 
 use super::args::Args;
 use super::claim::Claim;
 use super::result::claims;
-use super::shape::aliasing::{self, Aliasing};
+use super::shape::aliasing;
 use crate::cube::Cube;
-use crate::cube::reading::cells::{self, Cells};
+use crate::cube::reading::cells;
 use crate::cube::reading::depths::Depths;
 use crate::cube::reading::phases::{self, Phases};
 use crate::cube::reading::questions::{self, Found, Questions};
 use crate::cube::reading::read_before::{self, ReadBefore};
 use crate::cube::reading::usual::{self, Durations, Usual};
 use crate::findings::Finding;
-use crate::layouts::certain;
 use crate::model::{Class, FileLayout, Run};
-use crate::progress::Bar;
 use crate::render::{Part, Report, View};
-use crate::scan::{Lost, scan, together};
+use crate::scan::{Lost, together};
 use crate::shared::completeness::Completeness;
 use crate::topics::Outcome;
 use crate::topics::verdict;
 use anyhow::Result;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::cmp::Reverse;
 
 together!(
     /// Analyses of the first pass over the trace, and their results.
     First, FirstRead { phases, durations, questions, read_before }
 );
 
-/// The analyses of the first pass with their types.
+/// Type of [`First`] for this command: the analyses of the first pass over the trace.
 pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
-/// Partial results of the first pass.
+/// Type of [`FirstRead`] for this command: partial results of the first pass over the trace.
 pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
 
 impl ReadsFirst {
     pub(super) fn new(run: &Run) -> Self {
         let (questions, read_before) = (Questions::new(run), ReadBefore::new(run));
-        Self { phases: Phases::new(run), durations: Durations, questions, read_before }
+        Self { phases: Phases::new(run), durations: Durations::new(run), questions, read_before }
     }
 }
 
@@ -50,9 +49,9 @@ pub struct Frame {
     pub usual: FxHashMap<usual::Kind, Usual>,
     /// Gaps before collective calls, by operation and file: time since each rank's previous collective call, ns.
     pub gaps: Vec<phases::Gaps>,
-    /// Files that processes queried before the files existed, with the time when they came into existence.
+    /// Files that processes queried before the files existed, each with the time when it came into existence.
     pub found: Vec<Found>,
-    /// Blocks that processes overwrite right after reading them, by process and file.
+    /// Blocks that processes overwrite completely right after reading them, by process and file.
     pub read_before: read_before::Partial,
 }
 
@@ -65,7 +64,7 @@ impl Frame {
     }
 }
 
-/// Result of `causes`: run time, phases and findings.
+/// Result of `causes`: run time, number of phases (from one synchronization or pause to the next) and findings.
 #[derive(Debug, Serialize)]
 pub struct Causes {
     /// Run time from the job's start to the last process's end, ns.
@@ -117,32 +116,16 @@ impl<'a> CausesReport<'a> {
     }
 }
 
-/// Loads the inputs and finds causes.
+/// Loads the inputs and finds causes, with the prices that they have in the run's report.
 ///
 /// # Errors
 /// If nothing can be loaded, or the layouts are invalid.
 pub fn causes(args: &Args) -> Result<Causes> {
     let run = crate::session::open(&args.inputs)?;
-    let layouts = certain(crate::session::layouts(&run, args.options.layout.as_deref())?);
-    let mut causes = causes_of(&run, &layouts).result;
-    verdict::price(&run, args.options.layout.as_deref(), &mut causes.findings)?;
+    let layout = args.options.layout.as_deref();
+    let mut causes = verdict::with_prices(&run, layout, |whole| whole.causes.result, |causes| &mut causes.findings)?;
+    causes.findings.sort_by_key(|finding| (Reverse(finding.severity), Reverse(finding.saving.map(|of| of.saves_ns))));
     Ok(causes)
-}
-
-/// Finds causes in a loaded run: two passes over its segments. `layouts`: stripe layout by file, if known.
-#[must_use]
-pub fn causes_of<'a>(run: &'a Run, layouts: &[Option<FileLayout>]) -> CausesReport<'a> {
-    let bar = Bar::new(run.segments(), "baselines");
-    let reads = ReadsFirst::new(run);
-    let (first, lost) = scan(run, &reads, &bar);
-    drop(bar);
-    let frame = Frame::of(run, first, &reads.questions);
-    let bar = Bar::new(run.segments(), "slow calls");
-    let reading = (Cells::new(run, &frame.slots, &frame.usual, layouts), Aliasing::new(run, &frame.usual, layouts));
-    let ((cells, moments), _) = scan(run, &reading, &bar);
-    drop(bar);
-    let begun = reading.1.found(&moments);
-    CausesReport::of(run, frame, layouts, (cells, begun), &lost)
 }
 
 impl Outcome for Causes {

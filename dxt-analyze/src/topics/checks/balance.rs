@@ -37,7 +37,7 @@ fn members(m: &Measured<'_>) -> u64 {
     (m.run.ranks() + m.run.silent_ranks()).max(m.calls.ranks.len() as u64)
 }
 
-/// Checks if one of several ranks moves nearly all bytes; returns true for a finding.
+/// Checks if one of several ranks moves nearly all bytes; returns true if that gives a finding.
 fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass, OpMode};
 
-/// MPI-IO reads, or MPI-IO writes, by form of call.
+/// Totals of MPI-IO reads (or writes) by form of call: collective, independent, nonblocking.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     /// Calls that all ranks of a communicator make together.
@@ -18,7 +18,7 @@ pub struct Forms {
     pub independent: Calls,
     /// Nonblocking and split calls, which return before the bytes have moved; also included in `collective` or `independent`.
     pub nonblocking: Calls,
-    /// Independent calls (made by single ranks) per file.
+    /// Independent calls (each made by one rank by itself) per file.
     pub independent_files: BTreeMap<FileId, Calls>,
 }
 
@@ -30,12 +30,12 @@ impl Forms {
     }
 }
 
-/// Totals of one rank, or of a process without a rank.
+/// Totals of the calls of one rank, or of a process without a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rank {
-    /// Reads and writes made by the program itself.
+    /// Reads and writes that the program itself made on this rank.
     pub data: Calls,
-    /// Opens, closes, seeks, stats and other metadata calls made by the program itself.
+    /// Opens, closes, seeks, stats and other metadata calls that the program itself made on this rank.
     pub metadata: Calls,
 }
 

@@ -6,25 +6,26 @@ use crate::model::FileId;
 use crate::shared::sampled_table::{Followed, Key, Value};
 use rustc_hash::FxHashMap;
 
-/// Size of a cell in bytes: smaller than data that is worth a broadcast, but so large that a terabyte has few cells.
+/// Size of a cell (file region of fixed size) in bytes: smaller than data that is worth a broadcast, but so large that a terabyte has few
+/// cells.
 pub const CELL_BYTES: u64 = 1 << 20;
-/// Maximum number of cells per process and file: reads beyond 4 TiB of a file are omitted.
+/// Maximum number of cells (file regions of fixed size) per process and file: reads beyond 4 TiB of a file are omitted.
 const CELLS_OF_A_PROCESS: u64 = 1 << 22;
 
 /// Reads of one cell (file region of fixed size) by all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cell {
-    /// Number of processes that read from the cell.
+    /// Number of processes that read from the cell (file region of fixed size).
     readers: u32,
-    /// Bytes read from the cell, summed over processes; each process counts every byte once.
+    /// Bytes read from the cell (file region of fixed size), summed over processes; each process counts every byte once.
     bytes: u64,
-    /// Lowest file offset that any process read in the cell.
+    /// Lowest file offset that any process read in the cell (file region of fixed size).
     first: u64,
-    /// Highest offset that any process read + 1.
+    /// Highest file offset that any process read in the cell (file region of fixed size), plus 1.
     behind: u64,
 }
 
-/// Cells by file and cell number (offset / [`CELL_BYTES`]).
+/// Cells (file regions of fixed size) by file and cell number (offset / [`CELL_BYTES`]).
 #[derive(Clone, Debug)]
 pub struct Cells(Followed<(FileId, u64), Cell>);
 
@@ -33,7 +34,7 @@ pub struct Cells(Followed<(FileId, u64), Cell>);
 pub struct Common {
     /// Redundant bytes: for each byte, number of processes that read it minus 1.
     pub bytes: u64,
-    /// Largest number of processes that read from one cell.
+    /// Largest number of processes that read from one cell (file region of fixed size).
     pub readers: u32,
 }
 
@@ -52,7 +53,7 @@ impl Value for Cell {
 }
 
 impl Cells {
-    /// Creates an empty set that tracks at most `limit` cells.
+    /// Creates an empty set that tracks at most `limit` cells (file regions of fixed size).
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self(Followed::with_limit(limit))
@@ -94,13 +95,13 @@ impl Cells {
         self.0.merge(other.0);
     }
 
-    /// Returns the sampling factor: one cell in this many is tracked; 1 if all are.
+    /// Returns the sampling factor: one cell (file region of fixed size) in this many is tracked; 1 if all are.
     #[must_use]
     pub fn followed_one_in(&self) -> u64 {
         self.0.one_in()
     }
 
-    /// Returns the redundantly read bytes per file; estimates if not all cells are tracked.
+    /// Returns the redundantly read bytes per file; these are estimates if not all cells (file regions of fixed size) are tracked.
     #[must_use]
     pub fn common(&self) -> FxHashMap<FileId, Common> {
         let mut out: FxHashMap<FileId, Common> = FxHashMap::default();

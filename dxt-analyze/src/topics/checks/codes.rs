@@ -82,7 +82,8 @@ codes! {
     METADATA_TIME = "DXT-C011",
         "A rank spends long in metadata calls.",
         "Reported if the time of one process in opens, closes, seeks, stats, locks, maps and other metadata calls > \
-         metadata_rank_s. Saving: at most that time, summed over these processes.",
+         metadata_rank_s. Saving: at most that time, summed over these processes. Always info: DXT-C012 prices the same \
+         calls by the run time that they cost.",
         "Open files once and keep them open; let one rank stat for all; use fewer files; distribute work that one rank \
          does for all.",
         "Drishti P17";

@@ -5,7 +5,7 @@
 use super::strided_ranges::Comb;
 use rustc_hash::FxHashSet;
 
-/// Maximum number of blocks that may exist when deferral begins.
+/// Maximum number of blocks in the set when deferral of inserts begins: with more, inserts are not deferred.
 const MOST: u64 = 1 << 12;
 
 /// Set of blocks of `length` bytes at multiples of `length`; sorting them is deferred.
@@ -14,7 +14,7 @@ pub(super) struct PutOff {
     length: u64,
     /// Block numbers (offset / `length`) of all blocks, including those inserted before deferral began.
     there: FxHashSet<u64>,
-    /// Deferred blocks in order of arrival: (first byte, time of the access).
+    /// Blocks whose insertion is deferred, in order of arrival: (first byte, time of the access).
     came: Vec<(u64, u64)>,
 }
 

@@ -17,23 +17,23 @@ pub struct FileCalls {
     pub reads: Calls,
     /// POSIX writes, made by the program or inside calls of other layers.
     pub writes: Calls,
-    /// Opens made by the program itself.
+    /// Opens of the file made by the program itself.
     pub opens: Calls,
-    /// Closes made by the program itself.
+    /// Closes of the file made by the program itself.
     pub closes: Calls,
-    /// Largest number of opens by one process, and that process.
+    /// Largest number of opens of the file by one process, and that process.
     pub most_opens: (u64, ProcessId),
-    /// Number of reads and writes by the process with most opens.
+    /// Number of reads and writes of the file by the process with most opens of the file.
     pub accesses_of_most: u64,
-    /// Bytes read by each process, at the layer that the program called.
+    /// Bytes of the file that each process read, at the layer that the program called.
     pub read_by: BTreeMap<ProcessId, u64>,
-    /// Bytes written by each process, at the layer that the program called.
+    /// Bytes of the file that each process wrote, at the layer that the program called.
     pub written_by: BTreeMap<ProcessId, u64>,
     /// Independent POSIX and MPI-IO reads and writes made by the program or by HDF5, not inside MPI-IO.
     pub alone: Calls,
     /// Number of processes that made collective reads or writes on the file.
     pub collective_by: u32,
-    /// Aggregators: processes that made collective calls and moved bytes inside them.
+    /// Aggregators: processes that made collective calls on the file and moved bytes inside these calls.
     pub aggregators: Vec<ProcessId>,
 }
 

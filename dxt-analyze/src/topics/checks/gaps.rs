@@ -12,11 +12,11 @@ pub const SLOTS: usize = 1 << 16;
 /// Number of active processes and metadata calls in one time window.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeSlot {
-    /// Number of processes in any I/O call during the window.
+    /// Number of processes in any I/O call during the time window.
     pub processes: u32,
-    /// Number of processes in reads or writes that reach storage during the window.
+    /// Number of processes in reads or writes that reach storage during the time window.
     pub moving: u32,
-    /// Number of opens, closes, stats and other metadata calls that begin in the window.
+    /// Number of opens, closes, stats and other metadata calls that begin in the time window.
     pub metadata: u32,
     edges: Edges,
 }
@@ -39,7 +39,7 @@ impl Default for Edges {
 #[derive(Clone, Debug, Default)]
 pub struct Slots {
     edges: Vec<Edges>,
-    /// Number of metadata calls per window; empty until the first metadata call.
+    /// Number of metadata calls per time window; empty until the first metadata call.
     metadata: Vec<u32>,
     process: ProcessId,
     /// Windows in which the current process is in calls other than reads and writes that reach storage (those are in `moving`); merged with
@@ -62,14 +62,14 @@ impl Slots {
         }
     }
 
-    /// Adds the current process to the counts of the windows in which it was active.
+    /// Adds the current process to the counts of the time windows in which it was active.
     fn settle(&mut self) {
         self.any.bits.iter_mut().zip(&self.moving.bits).for_each(|(any, moving)| *any |= moving);
         self.any.settle();
         self.moving.settle();
     }
 
-    /// Returns the counts of all windows, with the current process included.
+    /// Returns the counts of all time windows, with the current process included.
     fn counted(&self) -> Vec<TimeSlot> {
         let mut all = self.clone();
         all.settle();
@@ -80,7 +80,7 @@ impl Slots {
     }
 }
 
-/// Number of windows per word of [`Seen`].
+/// Number of time windows per word of [`Seen`] (set of windows, one bit per window).
 const BITS: usize = u64::BITS as usize;
 
 /// Set of windows in which the current process was active, one bit per window. All bits fit the L1 cache; counts per window would not.
@@ -93,7 +93,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Marks the windows `first..=last` as active.
+    /// Marks the time windows `first..=last` as active for the current process.
     #[inline]
     fn add(&mut self, first: usize, last: usize) {
         for slot in [first, last] {
@@ -142,7 +142,7 @@ impl Seen {
         self.changes.iter_mut().zip(&other.changes).for_each(|(mine, theirs)| *mine += theirs);
     }
 
-    /// Iterates over the number of active processes per window.
+    /// Iterates over the number of active processes per time window.
     fn counts(&self) -> impl Iterator<Item = u32> {
         self.changes.iter().scan(0_i32, |sum, change| {
             *sum += change;
@@ -154,14 +154,14 @@ impl Seen {
 /// Pass over the segments that counts active processes over time.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeline {
-    /// Start of the first window, ns since the job's start.
+    /// Start of the first time window, ns since the job's start.
     from: u64,
     /// Length of a time window, ns.
     width: StrengthReducedU64,
 }
 
 impl Timeline {
-    /// Creates a pass whose windows cover the time in which `run` has recorded calls.
+    /// Creates a pass whose time windows cover the time in which `run` has recorded calls.
     #[must_use]
     pub fn new(run: &Run) -> Self {
         let heads = || {
@@ -172,7 +172,7 @@ impl Timeline {
         Self { from, width: StrengthReducedU64::new(until.saturating_sub(from) / SLOTS as u64 + 1) }
     }
 
-    /// Returns the length of a window in ns.
+    /// Returns the length of a time window in ns.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
         self.width.get()
@@ -258,38 +258,38 @@ impl Analysis for Timeline {
 /// Gap: time in which no process was in an I/O call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Gap {
-    /// Start of the gap: end of the last call before it, ns since the job's start.
+    /// Start of the gap (time without I/O calls): end of the last call before it, ns since the job's start.
     pub start_ns: u64,
-    /// End of the gap: start of the next call, ns since the job's start.
+    /// End of the gap (time without I/O calls): start of the next call, ns since the job's start.
     pub end_ns: u64,
 }
 
 impl Gap {
-    /// Returns the length of the gap in ns.
+    /// Returns the length of the gap (time without I/O calls) in ns.
     #[must_use]
     pub fn ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 }
 
-/// Phases of the job, from the time windows: gaps, activity, metadata peak.
+/// Phases of the job: gaps without I/O, times with one active process, peak of metadata calls.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
-    /// Gaps without I/O of at least one window, longest first.
+    /// Gaps without I/O calls of at least one time window, longest first.
     pub gaps: Vec<Gap>,
-    /// Total length of all gaps, ns.
+    /// Total length of all gaps (times without I/O calls), ns.
     pub idle_ns: u64,
-    /// Time from the first call's start to the last call's end, ns.
+    /// Time from the job's first call's start to its last call's end, ns.
     pub span_ns: u64,
-    /// Total length of the windows in which exactly one process moves bytes, ns.
+    /// Total length of the time windows in which exactly one process moves bytes, ns.
     pub alone_ns: u64,
-    /// Total length of the windows in which at least one process moves bytes, ns.
+    /// Total length of the time windows in which at least one process moves bytes, ns.
     pub moving_ns: u64,
     /// Peak of metadata calls per second (over one second, or one time window if longer), and its start, ns since the job's start.
     pub metadata_peak: (f64, u64),
 }
 
-/// Computes gaps, activity and the metadata peak from the time windows.
+/// Computes gaps without I/O, times of activity and the peak of metadata calls from the time windows.
 #[must_use]
 pub fn phases(timeline: &Timeline, slots: &Slots) -> Phases {
     let slots = &slots.counted();

@@ -59,11 +59,11 @@ use writers::Writers;
 pub struct Measured<'a> {
     /// Run that is checked.
     pub run: &'a Run,
-    /// Thresholds of the checks.
+    /// Thresholds of the checks, by which measurements become findings.
     pub least: &'a Thresholds,
     /// Totals of calls by layer, rank and file.
     pub calls: CallSums,
-    /// Totals per file from the pass in call order.
+    /// Totals of the accesses to each file, from the pass over all calls in their order.
     pub files: BTreeMap<FileId, FileSums>,
     /// Bytes that several processes read, per file.
     pub common: FxHashMap<FileId, Common>,
@@ -95,7 +95,7 @@ impl Measured<'_> {
         Severity::of_cost(ns, self.calls.all.time_ns, self.least)
     }
 
-    /// Returns a finding with the further facts `about`; its severity follows from its cost, `ns` ns in calls.
+    /// Returns a finding with the sentence `words` and the further facts `about`; its severity follows from its cost, `ns` ns in calls.
     fn costly(&self, code: Code, words: Words, about: About, ns: u64) -> Finding {
         let about = About { time_ns: Some(ns), ..about };
         Finding { severity: self.severity(ns), cost_ns: Some(ns), ..Finding::new(code, words).with(about) }
@@ -138,7 +138,7 @@ impl Measured<'_> {
         all
     }
 
-    /// Returns the names and amounts of the files of [`Self::most`].
+    /// Returns the names of the few files with the largest amounts, and these amounts ([`Self::most`]).
     fn named<T>(&self, files: &BTreeMap<FileId, T>, of: impl Fn(&T) -> u64) -> Vec<(&str, u64)> {
         self.most(files, of).into_iter().map(|(file, amount)| (self.name(file), amount)).collect()
     }

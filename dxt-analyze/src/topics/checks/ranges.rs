@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     runs: Sorted,
-    /// Start of the range that contains the most recently inserted bytes.
+    /// Start of the range that contains the bytes inserted last.
     newest: u64,
     /// Number of bytes in ranges that were forgotten to limit memory.
     forgotten_bytes: u64,
@@ -37,7 +37,7 @@ impl Ranges {
         self.runs.len() + self.put_off.as_ref().map_or(0, |put_off| put_off.len() * 2)
     }
 
-    /// True if the set is empty.
+    /// True if the set contains no byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
@@ -91,7 +91,7 @@ impl Ranges {
         }
     }
 
-    /// Inserts a range without deferral; see [`Self::insert`].
+    /// Adds the bytes `start..end` without deferral; returns how many were already in the set, as [`Self::insert`] does.
     fn insert_now(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let before = self.runs.len();
         let known = self.insert_one(start, end, time);
@@ -166,15 +166,16 @@ impl Ranges {
         taken
     }
 
-    /// Adds the range or ranges of `run`, which begin at `start` and touch no other, behind the entry at `place`.
+    /// Adds the range or ranges of `run`, which begin at `start` and touch no other, as an entry behind the one at `place`; first of all
+    /// entries if `None`.
     fn insert_apart(&mut self, place: Option<Position>, start: u64, run: Comb) {
         let place = place.and_then(|place| self.joined_before(place));
         let place = self.runs.insert_behind(place, start, run);
         self.join_around(place, start);
     }
 
-    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs before and behind it if they form one
-    /// strided pattern.
+    /// Merges the newest range, which begins at `start` in the entry at `place`, with the runs (strided sequences of ranges) before and
+    /// behind it if they form one strided pattern.
     fn join_around(&mut self, place: Position, start: u64) {
         self.newest = start;
         if let Some(place) = self.joined_before(place)
@@ -246,7 +247,8 @@ impl Ranges {
         (run.end(first) >= start).then_some((place, first, run))
     }
 
-    /// Merges the run at `place` with the run before it if both form one strided pattern. Returns the position of the resulting run.
+    /// Merges the run (strided sequence of ranges) at `place` with the run before it if both form one strided pattern. Returns the position
+    /// of the resulting run.
     fn joined_before(&mut self, place: Position) -> Option<Position> {
         let Some(before) = self.runs.before(place) else { return Some(place) };
         let ((a, one), (b, two)) = (self.runs.get(before)?, self.runs.get(place)?);
@@ -281,7 +283,7 @@ impl Ranges {
         sum
     }
 
-    /// Removes the bytes `start..end` from the set.
+    /// Removes the bytes `start..end` of the file from the set.
     pub fn remove(&mut self, start: u64, end: u64) {
         if start >= end || self.is_empty() {
             return;

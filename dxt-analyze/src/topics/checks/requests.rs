@@ -24,7 +24,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
     seeks(measured, out);
 }
 
-/// Check names and finding codes of one direction (reads or writes).
+/// Check names and finding codes for one direction of calls (reads or writes).
 struct Which {
     word: &'static str,
     singular: &'static str,
@@ -161,7 +161,8 @@ const NOT_TINY: u64 = 16 << 10;
 /// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for [`OF_SLOW`] to apply.
 const TWICE: u64 = 2;
 
-/// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time.
+/// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time of
+/// all reads (or writes), `all`.
 fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     let each = |sum: u64| sum / all.slow_small.count.max(1);
     let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT
@@ -230,7 +231,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 const A_FEW: u64 = 10;
 /// Multiple of `slow_small_ns` at which the mean time of slow small writes counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share that counts as most of the time.
+/// Minimum share of a time that counts as most of it.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {

@@ -11,13 +11,13 @@ use serde::Serialize;
 pub enum Amount {
     /// Ratio or share; 1.0 means 100 %.
     Ratio(f64),
-    /// Number of calls, files or ranks.
+    /// Count of calls, files or ranks.
     Count(u64),
-    /// Number of bytes.
+    /// Number of bytes, such as a request size.
     Bytes(u64),
     /// Duration in ns.
     Ns(u64),
-    /// Number of calls per second.
+    /// Rate: number of calls per second.
     PerSecond(f64),
 }
 
@@ -50,18 +50,18 @@ impl Verdict {
 pub struct Condition {
     /// Name of the amount, such as `small reads`.
     pub what: &'static str,
-    /// Measured value of the amount.
+    /// Measured value of the amount that the second condition limits.
     pub measured: Amount,
-    /// Minimum of the amount for a finding.
+    /// Minimum of the amount for a finding (second condition).
     pub least: Amount,
 }
 
-/// Result of one check.
+/// Result of one check: measured value, threshold and verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// Short name of the check for tables.
+    /// Short name of the check, for tables.
     pub check: &'static str,
-    /// Code of the check's finding.
+    /// Code of the finding that the check can have.
     pub code: Code,
     /// Measured value; `None` if the check is not applicable.
     pub measured: Option<Amount>,
@@ -71,11 +71,11 @@ pub struct Checked {
     pub also: Option<Condition>,
     /// Data that was examined, or the reason why the check is not applicable.
     pub looked_at: String,
-    /// Verdict of the check.
+    /// Verdict of the check: finding, no finding, or not applicable.
     pub verdict: Verdict,
 }
 
-/// Result of all checks.
+/// Result of all checks: one row per check, and the findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checks {
     /// Result of each check, in the order of `docs/checks.md`.
@@ -103,7 +103,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Adds the result of a check that applied; `found` is its finding, if any.
+    /// Adds the result of a check that applied. `found`: its finding, if any.
     pub fn add(
         &mut self,
         check: &'static str,

@@ -3,7 +3,7 @@
 
 use super::strided_ranges::Comb;
 
-/// Maximum number of entries per chunk of the map.
+/// Maximum number of entries per chunk of the map; a full chunk is split.
 const CHUNK: usize = 64;
 /// Step of the first scan in a chunk: compares every 8th key, then the keys in between.
 const STEP: usize = 8;
@@ -13,13 +13,13 @@ type Entry = (u64, Comb);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sorted {
-    /// Lowest key of each chunk; no chunk is empty.
+    /// Lowest key (first byte of a strided range) of each chunk; no chunk is empty.
     lowest: Vec<u64>,
     chunks: Vec<Vec<Entry>>,
     len: usize,
 }
 
-/// Position of an entry, valid until the map is modified.
+/// Position of an entry of the map, valid until the map is modified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     chunk: usize,
@@ -99,7 +99,7 @@ impl Sorted {
         (place.chunk + 1 < self.chunks.len()).then_some(Position { chunk: place.chunk + 1, index: 0 })
     }
 
-    /// Replaces the entry at `place`; the new key must lie between the keys of its neighbours.
+    /// Replaces the entry at `place` by the given key and value; the new key must lie between the keys of its neighbours.
     #[inline]
     pub(super) fn set(&mut self, place: Position, key: u64, run: Comb) {
         let chunk = self.chunks.get_mut(place.chunk);
@@ -109,7 +109,7 @@ impl Sorted {
         }
     }
 
-    /// Adds an entry; `key` must not be in the map yet.
+    /// Adds an entry (`key`: first byte); `key` must not be in the map yet.
     pub(super) fn insert(&mut self, key: u64, run: Comb) {
         self.insert_behind(self.floor(key), key, run);
     }

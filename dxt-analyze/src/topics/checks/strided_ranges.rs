@@ -6,26 +6,26 @@ pub(super) struct Comb {
     pub(super) length: u64,
     /// Distance between the starts of consecutive ranges, bytes; 0 for a single range.
     pub(super) stride: u64,
-    /// Number of ranges.
+    /// Number of byte ranges in this entry.
     pub(super) count: u64,
     /// Latest time of an access to any of the ranges.
     pub(super) time: u64,
 }
 
 impl Comb {
-    /// Creates an entry for a single range.
+    /// Creates an entry for a single byte range of `length` bytes.
     #[inline]
     pub(super) fn single(length: u64, time: u64) -> Self {
         Self { length, stride: 0, count: 1, time }
     }
 
-    /// Returns the start of the last range; `first` is the start of the first range.
+    /// Returns the start of the last of the ranges; `first` is the start of the first one.
     #[inline]
     pub(super) fn last(&self, first: u64) -> u64 {
         first + (self.count - 1) * self.stride
     }
 
-    /// Returns the end (exclusive) of the last range; `first` is the start of the first range.
+    /// Returns the end (exclusive) of the last of the ranges; `first` is the start of the first one.
     #[inline]
     pub(super) fn end(&self, first: u64) -> u64 {
         self.last(first) + self.length

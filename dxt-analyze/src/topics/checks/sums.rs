@@ -9,11 +9,11 @@ use crate::sum::Sum;
 pub struct Example {
     /// Size of the example in bytes or calls; the largest example is reported.
     pub amount: u64,
-    /// Process that made the call, as an index.
+    /// Process that made the call, as an index into the run's processes.
     pub process: ProcessId,
-    /// Offset of the call in the file, bytes.
+    /// Offset in the file of the example call, bytes.
     pub offset: u64,
-    /// Length of the call, bytes.
+    /// Length of the example call, bytes.
     pub length: u64,
 }
 
@@ -25,14 +25,14 @@ pub fn keep(mine: &mut Option<Example>, other: Option<Example>) {
     }
 }
 
-/// Totals of calls: number, bytes and time.
+/// Totals over a set of calls: number, bytes and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Number of calls.
+    /// Number of calls in the set.
     pub count: u64,
-    /// Bytes that the calls moved.
+    /// Bytes that the calls of the set moved.
     pub bytes: u64,
-    /// Time in the calls, summed over processes, ns.
+    /// Time in the calls of the set, summed over processes, ns.
     pub time_ns: u64,
 }
 
@@ -68,9 +68,9 @@ pub struct Direction {
     pub placed: u64,
     /// Number of runs of contiguous small requests that one larger request could replace.
     pub runs: u64,
-    /// Calls that belong to runs of contiguous small requests.
+    /// Number, bytes and time of the calls that belong to runs of contiguous small requests.
     pub in_runs: Calls,
-    /// Number of calls that larger requests would save.
+    /// Number of calls that would be saved if each run of contiguous small requests were merged into larger requests.
     pub saved: u64,
     /// Time that larger requests would save, ns: the runs' time x share of their calls that would be saved.
     pub saved_ns: u64,
@@ -81,7 +81,7 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Adds the totals of another process or file.
+    /// Adds the totals of the same direction (reads or writes) of another process or file.
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.small.merge(&other.small);
@@ -97,14 +97,14 @@ impl Direction {
     }
 }
 
-/// Bytes that the same process moved repeatedly.
+/// Bytes that the same process moved repeatedly (reread, read back or overwritten).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repeated {
     /// Number of bytes moved repeatedly.
     pub bytes: u64,
-    /// Time of the calls in proportion to the bytes moved repeatedly, ns.
+    /// Time of the repeating calls, in proportion to the bytes that were moved repeatedly, ns.
     pub time_ns: u64,
-    /// Number of processes that moved bytes repeatedly.
+    /// Number of processes that moved bytes of the file repeatedly.
     pub processes: u64,
     /// First call that moved bytes repeatedly, of the process with most such bytes; its `amount` is that number of bytes.
     pub example: Option<Example>,
@@ -135,15 +135,15 @@ impl Repeated {
 /// Bytes that MPI-IO read by system calls inside its calls, compared with the bytes requested (data sieving).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sieve {
-    /// Bytes read minus bytes requested, if positive, inside independent reads.
+    /// Bytes that MPI-IO read inside independent reads minus the bytes that these reads requested, if positive.
     pub independent: Sum,
     /// Bytes that MPI-IO read inside writes in order to write them back (read-modify-write).
     pub inside_writes: Sum,
-    /// Bytes read inside collective reads.
+    /// Bytes that MPI-IO read by system calls inside collective reads.
     pub collective_read: Sum,
-    /// Bytes that the collective reads requested.
+    /// Bytes that the collective MPI-IO reads requested.
     pub collective_asked: Sum,
-    /// Time in system reads inside calls that requested fewer bytes, ns.
+    /// Time in system reads inside MPI-IO calls that requested fewer bytes than were read, ns.
     pub time_ns: Sum,
 }
 
@@ -168,13 +168,13 @@ impl Sieve {
 /// Totals of one file over all its accesses in call order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSums {
-    /// Reads at the layer that reaches storage, except on C streams.
+    /// Totals of the file's reads at the layer that reaches storage, except on C streams.
     pub reads: Direction,
-    /// Writes at the layer that reaches storage, except on C streams.
+    /// Totals of the writes to the file at the layer that reaches storage, except on C streams.
     pub writes: Direction,
-    /// Reads that were recorded singly (with segments), at the layer that reaches storage.
+    /// Reads of the file that were recorded singly (with segments), at the layer that reaches storage.
     pub read: Calls,
-    /// Writes that were recorded singly (with segments), at the layer that reaches storage.
+    /// Writes to the file that were recorded singly (with segments), at the layer that reaches storage.
     pub written: Calls,
     /// Bytes that a process read more than once without writing them in between.
     pub reread: Repeated,
@@ -185,7 +185,7 @@ pub struct FileSums {
     /// Bytes reread, read back or overwritten that are in no other field: several threads of a process read and wrote the file in unknown
     /// order.
     pub unordered: Sum,
-    /// Bytes whose offsets were forgotten to limit memory.
+    /// Bytes of the file whose offsets were forgotten to limit memory.
     pub forgotten: Sum,
     /// Bytes that MPI-IO read inside its calls, compared with requests.
     pub sieve: Sieve,

@@ -43,9 +43,11 @@ pub struct ChecksReport {
 /// Returns an error if the inputs cannot be loaded.
 pub fn checks(args: &Args) -> Result<ChecksReport> {
     let run = crate::session::open(&args.inputs)?;
-    let mut report = checks_of(&run, &args.options);
-    verdict::price(&run, None, &mut report.result.findings)?;
-    Ok(report)
+    if !args.output.needs_findings() {
+        return Ok(checks_of(&run, &args.options));
+    }
+    let report = verdict::with_prices(&run, None, |whole| whole.checks, |report| &mut report.result.findings)?;
+    Ok(ChecksReport { all: args.options.all, ..report })
 }
 
 /// Runs all checks on a loaded run.
@@ -59,7 +61,7 @@ pub fn checks_of(run: &Run, args: &Options) -> ChecksReport {
     checks_from(run, args.all, &with_missing(run, totals), walked, (&timeline, &slots), &lost)
 }
 
-/// Runs all checks on the results of a finished pass.
+/// Runs all checks on the results of a finished pass over the trace, and returns their result.
 pub(crate) fn checks_from(
     run: &Run,
     all: bool,

@@ -30,7 +30,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Creates the pass of the checks over `run`.
+    /// Creates the pass of the checks over the calls of `run`.
     #[must_use]
     pub fn new(run: &'a Run) -> Self {
         Self { thresholds: &run.thresholds, written_by_several: written_by_several(run) }
@@ -116,7 +116,8 @@ impl Current {
         }
     }
 
-    /// Adds the first calls of `calls` in bulk as long as they continue the access pattern; returns how many were added.
+    /// Adds the first calls of `calls` in bulk as long as they continue the access pattern; returns how many were added. `role`: effect of
+    /// the calls on the checks; `place`: index of their file in `slots`.
     fn going_on(&mut self, calls: Stretch<'_>, (role, place): (Role, u32), least: &Thresholds) -> usize {
         let Role::Data { writes, requests, nested, reported } = role else { return 0 };
         let (Some(slot), Some(run)) = (self.slots.get_mut(place as usize), self.runs.get_mut(calls.stream.index()))

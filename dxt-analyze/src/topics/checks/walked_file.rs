@@ -53,7 +53,7 @@ pub(super) struct WalkedFile {
     pub(super) written: Ranges,
     pub(super) read_by: Who,
     pub(super) written_by: Who,
-    /// Start and end offset of the thread's last read (index 0) and last write (index 1).
+    /// Start and end offset of the current thread's last read (index 0) and last write (index 1) of the file.
     pub(super) last: [Option<(u64, u64)>; 2],
     /// Number of syncs of the file by the process so far.
     pub(super) syncs: u32,
@@ -204,7 +204,7 @@ impl WalkedFile {
         }
     }
 
-    /// Adds a system read made inside an MPI-IO call.
+    /// Adds a system read made inside an MPI-IO call that has not returned yet.
     pub(super) fn add_inside(&mut self, row: &Row) {
         let inside = &mut self.inside;
         inside.since = if inside.bytes == 0 { row.start } else { inside.since.min(row.start) };

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
-    /// Identical path in both runs.
+    /// Matched by path: the path is identical in both runs.
     Path,
-    /// Identical path below the folder that all unmatched files of the run share.
+    /// Matched by the path below the folder that all unmatched files of the run share: that part is identical.
     Folder,
-    /// Identical path if numbers in it are ignored.
+    /// Matched by path with numbers ignored: the rest of the path is identical.
     Numbers,
     /// Set of files that holds as many bytes as a set of a different number of files in the other run (one file per rank, one shared file).
     #[serde(rename = "data set")]
@@ -21,7 +21,7 @@ pub enum How {
 }
 
 impl How {
-    /// Returns the criterion's name for tables.
+    /// Returns the name of the matching criterion for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl Matched {
     }
 }
 
-/// Matches the paths of two runs; paths must be unique within a run.
+/// Matches the paths of the first run (`before`) with those of the second (`after`); paths must be unique within a run.
 #[must_use]
 pub fn matched(before: &[&str], after: &[&str]) -> Matched {
     let mut out = Matched { gone: (0..before.len()).collect(), new: (0..after.len()).collect(), ..Matched::default() };

@@ -12,7 +12,7 @@ pub struct Way {
     pub interface: String,
     /// Bytes moved, mean over the side's runs (as are the times and the bandwidth).
     pub bytes: f64,
-    /// Time in the interface's calls, summed over processes, ns.
+    /// Time in the interface's calls, summed over processes, mean over the side's runs, ns.
     pub time_ns: f64,
     /// Time in calls of lower layers made inside the interface's calls: (layer name, ns).
     pub inside: Vec<(String, f64)>,
@@ -25,15 +25,15 @@ pub struct Way {
 /// Comparison of the reads, or of the writes, of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Direction {
-    /// `read` or `write`.
+    /// Direction that is compared: `read` or `write`.
     pub op: &'static str,
-    /// Interface of the first side; `None` if it moved no data.
+    /// Interface, bytes, time and bandwidth of the first side; `None` if it moved no data.
     pub before: Option<Way>,
-    /// Interface of the second side; `None` if it moved no data.
+    /// Interface, bytes, time and bandwidth of the second side; `None` if it moved no data.
     pub after: Option<Way>,
     /// Relative change of the bandwidth: second side / first side - 1.
     pub change: Option<f64>,
-    /// Summary of both sides in one line of text.
+    /// Summary of the interface, time and bandwidth of both sides in one line of text.
     pub line: String,
 }
 
@@ -71,8 +71,8 @@ fn words(way: &Way) -> String {
     parts.join(", ")
 }
 
-/// Returns the interface of a side of several runs: that of the first run that moves data, with means over all runs that use it. `None` if
-/// no run moves data.
+/// Returns the interface of a side of several runs for reads or writes (`op`): that of the first run that moves data, with means over all
+/// runs that use it. `None` if no run moves data. `by_slowest`: true to compute the bandwidth by the slowest process's time.
 fn way(runs: &[RunRow], op: &str, by_slowest: bool) -> Option<Way> {
     let all: Vec<Way> = runs.iter().filter_map(|run| way_of(run, op, by_slowest)).collect();
     let interface = all.first()?.interface.clone();

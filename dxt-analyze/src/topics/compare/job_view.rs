@@ -6,7 +6,7 @@ use crate::text::units;
 use crate::topics::scaling::measures::{self, Measure};
 use crate::topics::scaling::spread::Spread;
 
-/// Measures in the terminal's table; HTML, CSV and JSON contain all measures.
+/// Measures (such as the run time) in the terminal's table; HTML, CSV and JSON contain all measures.
 const SHOWN: [&Measure; 14] = [
     &measures::RUN_TIME,
     &measures::IO_SHARE,

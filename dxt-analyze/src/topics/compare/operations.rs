@@ -73,7 +73,8 @@ fn calls(metric: Metric, before: &Sample, after: &Sample, least: &Thresholds) ->
     Some(Over { sample, before: one, after: two, slower, likelier, p: test.p, q: test.p })
 }
 
-/// Compares each rank's mean in the first run with its mean in the second.
+/// Compares each rank's mean (duration of a call, or bandwidth, by `metric`) in the first run with its mean in the second; `None` if there
+/// are too few ranks.
 fn ranks(
     metric: Metric,
     before: &BTreeMap<u64, UnitSum>,

@@ -13,11 +13,11 @@ use crate::topics::timeline::series::{self, Bin};
 use crate::topics::timeline::slices::Slices;
 use crate::topics::timeline::span::Span;
 
-/// Maximum number of time bins.
+/// Maximum number of time bins of the overlay figure.
 const BINS: u32 = 240;
-/// Vertical resolution of a panel, in steps.
+/// Vertical resolution of a panel of the figure, in steps.
 const HEIGHT: u32 = 1000;
-/// Number of intervals between labels of the time axis.
+/// Number of intervals between labels of the figure's time axis.
 const TIMES: u64 = 5;
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
 const NAMES: [&str; 2] = ["before", "now"];

@@ -15,11 +15,11 @@ use serde::Serialize;
 pub struct NumberRow {
     /// Measure that is compared, such as the run time.
     pub measure: Measure,
-    /// Mean and range over the runs of the first side.
+    /// Mean and range of the measure over the runs of the first side; `None` if unknown.
     pub before: Option<Spread>,
-    /// Mean and range over the runs of the second side.
+    /// Mean and range of the measure over the runs of the second side; `None` if unknown.
     pub after: Option<Spread>,
-    /// Relative change: mean of the second side / mean of the first - 1.
+    /// Relative change of the measure: mean of the second side / mean of the first - 1.
     pub change: Option<f64>,
     /// False discovery rate of the difference of means (Welch's test, two-sided), over all measures; `None` without repeats on both sides.
     pub q: Option<f64>,
@@ -28,12 +28,12 @@ pub struct NumberRow {
     pub beyond_scatter: Option<bool>,
 }
 
-/// Job-level comparison of both sides.
+/// Comparison of both sides (before, after) as whole jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Job {
-    /// Number of runs of the first side.
+    /// Number of repeated runs of the first side.
     pub runs_before: u64,
-    /// Number of runs of the second side.
+    /// Number of repeated runs of the second side.
     pub runs_after: u64,
     /// Interface, time and bandwidth of reads and of writes.
     pub directions: Vec<Direction>,
@@ -68,13 +68,13 @@ impl Job {
         }
     }
 
-    /// True if a side consists of several runs.
+    /// True if at least one side (before or after) consists of several runs.
     #[must_use]
     pub const fn has_repeats(&self) -> bool {
         self.runs_before > 1 || self.runs_after > 1
     }
 
-    /// Returns the row of `measure`, if it was compared.
+    /// Returns the row of `measure`; `None` if it was not compared.
     #[must_use]
     pub fn number(&self, measure: &Measure) -> Option<&NumberRow> {
         self.numbers.iter().find(|row| row.measure == *measure)

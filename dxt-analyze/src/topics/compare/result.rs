@@ -11,11 +11,11 @@ use serde::Serialize;
 /// Totals of one run over the calls of one operation, rank or file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totalled {
-    /// Number of successful calls in one run.
+    /// Number of successful calls of the operation, rank or file in one run.
     pub calls: u64,
-    /// Bytes read and written in one run.
+    /// Bytes that the calls of the operation, rank or file read and wrote in one run.
     pub bytes: u64,
-    /// Time in the calls, summed over processes, ns.
+    /// Time in the calls of the operation, rank or file, summed over processes, ns.
     pub time_ns: u64,
 }
 
@@ -30,18 +30,18 @@ impl Totalled {
 /// Statistical test of the second run's sample against the first run's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Over {
-    /// Sizes of the two samples; for paired values, each is the number of pairs.
+    /// Sizes of the samples of the first and the second run; for paired values, each is the number of pairs.
     pub sample: (u64, u64),
-    /// Median of the first run's values, in ns or bytes per second.
+    /// Median of the first run's values, in ns (durations) or bytes per second (bandwidths).
     pub before: f64,
-    /// Median of the second run's values, in ns or bytes per second.
+    /// Median of the second run's values, in ns (durations) or bytes per second (bandwidths).
     pub after: f64,
     /// Slowdown of the second run: ratio of medians (for pairs: median of ratios); below 1 means faster.
     pub slower: f64,
     /// Probability that a call of the second run is slower than a call of the first; for pairs, the share with a slower second run. 0.5
     /// means no difference.
     pub likelier: f64,
-    /// Two-sided p-value of the test.
+    /// Two-sided p-value of the statistical test, before correction for multiple tests.
     pub p: f64,
     /// False discovery rate (q-value) over all tests of this comparison (Benjamini & Hochberg).
     pub q: f64,
@@ -53,20 +53,20 @@ pub struct Over {
 pub enum Judged {
     /// No difference that is both significant and large enough to report.
     Same,
-    /// The second run is slower.
+    /// The operation is slower in the second run.
     Slower,
-    /// The second run is faster.
+    /// The operation is faster in the second run.
     Faster,
-    /// Too few calls for a verdict.
+    /// The operation has too few calls for a verdict.
     TooFew,
-    /// Only the first run has the operation.
+    /// Only the first run has the operation, so there is no comparison.
     Gone,
-    /// Only the second run has the operation.
+    /// Only the second run has the operation, so there is no comparison.
     New,
 }
 
 impl Judged {
-    /// Returns the verdict's name for tables.
+    /// Returns the name of the verdict (such as slower) for tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -109,15 +109,15 @@ pub struct OperationRow {
 pub struct UnitRow {
     /// Rank number or file path (path in the first run; in the second run if the file is new).
     pub unit: String,
-    /// Path of the file in the second run, if it differs from `unit`.
+    /// Path of the file in the second run, if it differs from `unit` (path in the first run).
     pub other: Option<String>,
     /// Criterion by which the file was matched; `None` for ranks and unmatched files.
     pub matched_by: Option<How>,
-    /// Totals in the first run; `None` if only the second run has the rank or file.
+    /// Totals of the rank or file in the first run; `None` if only the second run has it.
     pub before: Option<Totalled>,
-    /// Totals in the second run; `None` if only the first run has the rank or file.
+    /// Totals of the rank or file in the second run; `None` if only the first run has it.
     pub after: Option<Totalled>,
-    /// Slowdown: time per byte of the second run / that of the first run.
+    /// Slowdown of the rank or file: time per byte of the second run / that of the first run; `None` if unknown.
     pub slower: Option<f64>,
     /// Modified z-score of this rank's or file's log slowdown among all ranks or files, positive if slow; `None` if there are too few.
     pub z: Option<f64>,
@@ -137,11 +137,11 @@ pub struct Units {
 /// Non-numeric property that differs between the runs, such as the MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Name of the property, such as `ranks per node`.
+    /// Name of the differing property, such as `ranks per node`.
     pub what: String,
-    /// Value of the property in the first run.
+    /// Value of the differing property in the first run, as text.
     pub before: String,
-    /// Value of the property in the second run.
+    /// Value of the differing property in the second run, as text.
     pub after: String,
 }
 
@@ -150,11 +150,11 @@ pub struct Changed {
 pub struct RunPart {
     /// Job key: identifier of the job.
     pub key: String,
-    /// Number of MPI ranks.
+    /// Number of MPI ranks of the run.
     pub ranks: u64,
-    /// Number of processes.
+    /// Number of processes of the run.
     pub processes: u64,
-    /// Number of nodes; `None` if not known.
+    /// Number of nodes of the run; `None` if not known.
     pub nodes: Option<u64>,
     /// Time in all I/O calls that the program itself made, summed over processes, ns.
     pub time_ns: u64,
@@ -165,7 +165,7 @@ pub struct RunPart {
 /// Result of comparing two runs (or two sides of repeated runs).
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Comparison of the whole job.
+    /// Comparison of the whole jobs: run time and other measures, and interfaces.
     pub job: Job,
     /// Identity, size and completeness of the first run.
     pub before: RunPart,
@@ -173,11 +173,11 @@ pub struct Comparison {
     pub after: RunPart,
     /// Differences in program, MPI and settings.
     pub setup: Vec<Changed>,
-    /// Differences in MPI-IO hints, by file.
+    /// Differences in MPI-IO hints between matched files.
     pub hints: Vec<Changed>,
-    /// Differences in striping, by file.
+    /// Differences in striping between matched files.
     pub layouts: Vec<Changed>,
-    /// Comparison of each operation.
+    /// Comparison of each operation (layer, call and caller) between the runs.
     pub operations: Vec<OperationRow>,
     /// Comparison of the ranks, matched by number.
     pub ranks: Units,

@@ -66,7 +66,8 @@ fn ranks_per_node(run: &Run) -> String {
     }
 }
 
-/// Returns the differences in striping between matched files. OST numbers are ignored: they differ with every file.
+/// Returns the differences in striping between matched files (`matched`: indices into the lists of files `kept`). OST numbers are ignored:
+/// they differ with every file.
 #[must_use]
 pub fn layouts(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     let of = |run: &Run, file: FileId| {
@@ -89,7 +90,7 @@ fn words(layout: &FileLayout) -> String {
     layout.layout.components.iter().map(component).collect::<Vec<String>>().join(", ")
 }
 
-/// Returns the differences in MPI-IO hints between matched files.
+/// Returns the differences in MPI-IO hints between matched files (`matched`: indices into the lists of files `kept`).
 #[must_use]
 pub fn hints(before: &Run, after: &Run, kept: (&[FileId], &[FileId]), matched: &Matched) -> Vec<Changed> {
     type Hints<'a> = BTreeMap<FileId, BTreeMap<(&'a str, &'static str), Vec<&'a str>>>;

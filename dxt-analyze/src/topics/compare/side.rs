@@ -15,13 +15,13 @@ use trace_format::op::OpClass;
 pub struct Operation {
     /// Number, bytes and time of successful calls, including calls that have only counters and no segment.
     pub sum: UnitSum,
-    /// True if the operation moves bytes.
+    /// True if the operation moves bytes (reads and writes).
     pub is_data: bool,
     /// Sample of the durations of single calls, ns.
     pub durations: Sample,
     /// Sample of the bandwidths of single reads or writes, bytes per second.
     pub bandwidths: Sample,
-    /// Totals of the operation, by rank number.
+    /// Totals of the operation's calls, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
 }
 
@@ -30,16 +30,16 @@ pub struct Operation {
 pub struct FileSum {
     /// All calls that the program itself made on the file.
     pub calls: UnitSum,
-    /// Bytes read from the file.
+    /// Bytes that the program itself read from the file.
     pub read: u64,
-    /// Bytes written to the file.
+    /// Bytes that the program itself wrote to the file.
     pub written: u64,
     /// Time in reads and writes of the file, ns.
     pub data_ns: u64,
 }
 
 impl FileSum {
-    /// Adds the totals of another file.
+    /// Adds the totals of another file of the same run.
     pub fn merge(&mut self, other: &Self) {
         self.calls.merge(&other.calls);
         self.read = self.read.saturating_add(other.read);
@@ -47,7 +47,7 @@ impl FileSum {
         self.data_ns = self.data_ns.saturating_add(other.data_ns);
     }
 
-    /// Returns the sum of bytes read and bytes written.
+    /// Returns the sum of the bytes read from and written to the file.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.read.saturating_add(self.written)
@@ -61,7 +61,7 @@ pub struct Side {
     pub operations: BTreeMap<Group, Operation>,
     /// Totals of the program's own reads and writes, by rank number.
     pub ranks: BTreeMap<u64, UnitSum>,
-    /// Totals of the program's own calls, by file.
+    /// Totals of the program's own calls on each file.
     pub files: BTreeMap<FileId, FileSum>,
     /// Processes that read or write on behalf of MPI-IO.
     pub aggregators: Users,
@@ -71,7 +71,7 @@ pub struct Side {
     pub lost: Lost,
 }
 
-/// Measures a run in one pass over its segments.
+/// Measures a run (totals per operation, rank and file) in one pass over its segments.
 #[must_use]
 pub fn measure(run: &Run, progress: &dyn Progress) -> Side {
     let all: Vec<Option<Group>> =

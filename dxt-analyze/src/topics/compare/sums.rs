@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 pub struct UnitSum {
     /// Number of calls of the operation, rank or file.
     pub operations: u64,
-    /// Bytes read and written.
+    /// Bytes that the calls of the operation, rank or file read and wrote.
     pub bytes: u64,
-    /// Time in the calls, summed over processes, ns.
+    /// Time in the calls of the operation, rank or file, summed over processes, ns.
     pub time_ns: u64,
 }
 

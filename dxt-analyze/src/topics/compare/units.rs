@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// Rank or file, before it is tested for being an outlier.
 struct Unit {
     row: UnitRow,
-    /// Totals of reads and writes in the first run and in the second run.
+    /// Totals of the rank's or file's reads and writes, in the first run and in the second; `None` if not in both.
     data: Option<(UnitSum, UnitSum)>,
 }
 

@@ -27,12 +27,12 @@ const ROWS: &str = ".rows.jsonl.zst";
 const PACES: &str = ".paces.jsonl.zst";
 /// File that lists the source files of a day's jobs.
 const SOURCES: &str = ".sources.jsonl";
-/// Directory for days that are being built.
+/// Name of the directory in which days (directories with the jobs of one day) are built.
 const NEW: &str = ".new";
-/// Directory for days that are being replaced.
+/// Name of the directory to which a day's old directory is moved while it is replaced.
 const OLD: &str = ".old";
 const ZSTD_LEVEL: i32 = 3;
-/// Maximum number of files of job rows open at once.
+/// Maximum number of files of job rows (one per day) open at once.
 const OPEN: usize = 16;
 /// Number of days (latest first, only days with jobs) in which earlier runs are searched.
 const DAYS_BACK: usize = 60;
@@ -45,7 +45,7 @@ struct Kept {
 
 pub(super) struct Days {
     place: PathBuf,
-    /// Lock on the corpus, held as long as this process runs.
+    /// Lock on the corpus against other runs, held as long as this process runs.
     _lock: File,
     /// Source files by absolute path: state when read, and the job's key in its traces.
     known: FxHashMap<PathBuf, (Source, Option<String>)>,
@@ -272,7 +272,7 @@ impl Incoming<'_> {
     }
 }
 
-/// Opens a file of job rows for appending.
+/// Opens a file of job rows (one job per line) for appending.
 fn appended(path: &Path) -> Result<File> {
     let mut file = growing(path)?;
     file.seek(SeekFrom::End(0))?;

@@ -9,15 +9,15 @@ use crate::shared::stats::median;
 use crate::thresholds::Thresholds;
 use std::ops::Range;
 
-/// Minimum number of runs to compare: with two, either could be the slow one.
+/// Minimum number of repeated runs to compare: with two, either could be the slow one.
 pub(super) const FEWEST: usize = 3;
-/// Minimum number of calls per piece of a run (consecutive calls of one kind).
+/// Minimum number of calls per piece of a run (consecutive calls of one kind); fewer pieces are made if there are few calls.
 const CALLS_OF_PART: u64 = 4;
 /// Maximum number of pieces into which a run's calls of one kind are divided.
 const PARTS: usize = 16;
 /// Minimum share of a run's I/O time, in at least one run, for a kind of calls to be compared.
 const MATTERS: f64 = 0.05;
-/// Minimum slowdown factor of a slow run.
+/// Minimum slowdown factor at which a run counts as slow.
 const SLOWER: f64 = 1.5;
 /// Minimum slowdown factor of a slow run that is compared with few others: two, or at most [`FEW`] after slow runs were excluded.
 const SLOWER_OF_FEW: f64 = 2.0;
@@ -27,7 +27,8 @@ const NAMED: f64 = 1.2;
 const LOST: f64 = 0.01;
 /// Maximum share of the time lost in reads, writes or syncs that may lie before the slow span's start, and after its end.
 const OUTSIDE: f64 = 0.05;
-/// Cap on the slowdown factor of a piece in the search for the slow span: very slow reads must not hide when slow writes began.
+/// Cap on the slowdown factor of a piece (consecutive calls of one kind) in the search for the slow span: very slow reads must not hide
+/// when slow writes began.
 const MOST: f64 = 2.0;
 /// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum).
 const RANGES: f64 = 1.0;
@@ -39,7 +40,7 @@ const FENCE: f64 = 3.0;
 const FENCED: usize = 15;
 /// Maximum number of runs (evenly sampled) from which the random scatter is estimated.
 const MEASURED: usize = 128;
-/// Assumed standard error of a run's mean log duration.
+/// Assumed standard error of the mean log duration of a run's calls.
 const ERROR: f64 = 0.05;
 
 pub(super) struct HeldAgainst<'a> {
@@ -49,7 +50,7 @@ pub(super) struct HeldAgainst<'a> {
     /// Sorted values of each piece over all runs: mean log durations, and times in ns.
     usual: Vec<[Usual; 2]>,
     lengths: Usual,
-    /// Random scatter between pieces (see `noise()`), computed once for all runs if there are many.
+    /// Random scatter of log durations between pieces of runs (see `noise()`), computed once for all runs if there are many.
     noise: Option<f64>,
     ranks: u64,
     least: &'a Thresholds,
@@ -160,8 +161,8 @@ impl<'a> HeldAgainst<'a> {
         Some(slow)
     }
 
-    /// Returns the random scatter of single pieces in `runs`: the standard deviation of log durations after subtracting the means of each
-    /// run and of each piece.
+    /// Returns the random scatter of single pieces (consecutive calls of one kind) in `runs`: the standard deviation of log durations after
+    /// subtracting the means of each run and of each piece.
     fn noise(&self, runs: &[usize]) -> f64 {
         if let Some(noise) = self.noise {
             return noise;
@@ -219,8 +220,9 @@ impl<'a> HeldAgainst<'a> {
         others.len() >= FENCED && mine - upper >= fence && self.is_above(run, mine, &others, slow, false)
     }
 
-    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor, and significantly
-    /// after correction for all runs and pieces that were tested.
+    /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor (larger if `few`
+    /// other runs), and significantly after correction for all runs and pieces that were tested. `slow`: pieces of which the values are
+    /// means.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
         // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
@@ -233,7 +235,7 @@ impl<'a> HeldAgainst<'a> {
     }
 }
 
-/// Sorted values of all runs; gives the median over all runs but one.
+/// Sorted values of one piece (consecutive calls of one kind) in all runs; gives the median over all runs but one.
 #[derive(Debug)]
 struct Usual(Vec<f64>);
 

@@ -24,16 +24,16 @@ pub const FILE_SIZES: [(u64, &str); 10] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// Used by one rank, for example one file per process.
+    /// File used by one rank, as with one file per process.
     One,
-    /// Used by several but not all ranks.
+    /// File used by several ranks, but not by all.
     Some,
-    /// Used by all ranks.
+    /// File used by all ranks.
     All,
 }
 
 impl Sharing {
-    /// All sharing classes with their names.
+    /// All sharing classes (one, some or all ranks use the file) with their names.
     pub const ALL: [(Self, &'static str); 3] = [(Self::One, "one"), (Self::Some, "some"), (Self::All, "all")];
 
     /// Classifies a file that `processes` of the job's `ranks` used; `None` for a job with one rank.
@@ -47,7 +47,7 @@ impl Sharing {
         }
     }
 
-    /// Returns the name of the class.
+    /// Returns the name of the sharing class: `one`, `some` or `all`.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(sharing, _)| *sharing == self).map_or("?", |(_, name)| name)
@@ -57,7 +57,7 @@ impl Sharing {
 /// File of a job. Operations, bytes and times are those of the layer that the program called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobFile {
-    /// Path of the file.
+    /// Path of the file that the job used.
     pub file: String,
     /// Mount point and type of the file system that holds the file.
     pub place: String,
@@ -71,7 +71,7 @@ pub struct JobFile {
     pub interface: Option<Interface>,
     /// Stripe size (bytes) and stripe count of the first layout component; `None` if not known.
     pub stripe: Option<(u64, u32)>,
-    /// Calls that the program itself made on the file.
+    /// Number, bytes and time of calls that the program itself made on the file.
     #[serde(flatten)]
     pub called: Called,
 }
@@ -130,11 +130,11 @@ fn row(run: &Run, file: &File, sums: &Sums, of_file: Use<'_>, ranks: u64) -> Job
 /// Totals over the files of one size class or sharing class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeSum {
-    /// Number of files in the class.
+    /// Number of files in the size class or sharing class.
     pub files: u64,
-    /// Bytes read from the files of the class.
+    /// Bytes read from the files of the size class or sharing class.
     pub bytes_read: u64,
-    /// Bytes written to the files of the class.
+    /// Bytes written to the files of the size class or sharing class.
     pub bytes_written: u64,
 }
 
@@ -143,7 +143,7 @@ impl SizeSum {
         self.add(&Self { files: 1, bytes_read: file.called.bytes_read, bytes_written: file.called.bytes_written });
     }
 
-    /// Adds the totals over other files.
+    /// Adds the totals over other files of the same class.
     pub fn add(&mut self, other: &Self) {
         self.files = self.files.saturating_add(other.files);
         self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
@@ -156,14 +156,14 @@ impl SizeSum {
 pub struct Tally {
     /// Totals by size class, in the order of [`FILE_SIZES`].
     pub sizes: [SizeSum; FILE_SIZES.len()],
-    /// Totals over files without data transfer.
+    /// Totals over files from which no bytes were read and to which none were written.
     pub no_data: SizeSum,
     /// Totals over the files of multi-rank jobs, in the order of [`Sharing::ALL`].
     pub sharing: [SizeSum; Sharing::ALL.len()],
 }
 
 impl Tally {
-    /// Adds the totals over other files.
+    /// Adds the totals over other files, by size class and by sharing class.
     pub fn add(&mut self, other: &Self) {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| mine.add(theirs));
         self.sharing.iter_mut().zip(&other.sharing).for_each(|(mine, theirs)| mine.add(theirs));

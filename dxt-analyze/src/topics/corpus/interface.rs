@@ -10,21 +10,21 @@ use trace_format::op::{Layer, OpMode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interface {
-    /// System calls (POSIX).
+    /// Interface of system calls (POSIX).
     Posix,
-    /// C streams (stdio).
+    /// Interface of C streams (stdio).
     Stdio,
-    /// Independent MPI-IO calls.
+    /// Interface of independent MPI-IO calls (each made by one rank by itself).
     MpiioIndependent,
-    /// Collective MPI-IO calls, including split collective and ordered ones.
+    /// Interface of collective MPI-IO calls, including split collective and ordered ones.
     MpiioCollective,
-    /// HDF5.
+    /// Interface of the library HDF5.
     Hdf5,
-    /// Parallel netCDF.
+    /// Interface of the library Parallel netCDF.
     Pnetcdf,
 }
 
-/// All interfaces with their names in columns.
+/// All I/O interfaces with their names in columns of tables.
 pub const INTERFACES: [(Interface, &str); 6] = [
     (Interface::Posix, "posix"),
     (Interface::Stdio, "stdio"),
@@ -71,7 +71,7 @@ pub struct InterfaceSum {
 }
 
 impl InterfaceSum {
-    /// Adds the totals over other calls through the interface.
+    /// Adds the totals over other calls through the same interface.
     pub fn add(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -80,7 +80,7 @@ impl InterfaceSum {
     }
 }
 
-/// Returns the totals of `totals` by interface.
+/// Returns the sums of `totals` (totals per stream) by I/O interface.
 #[must_use]
 pub fn sums<'a>(run: &Run, totals: impl Iterator<Item = &'a StreamTotal>) -> BTreeMap<Interface, InterfaceSum> {
     let mut out: BTreeMap<Interface, InterfaceSum> = BTreeMap::new();

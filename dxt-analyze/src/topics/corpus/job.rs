@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// Traces recorded by this project's tracer.
+    /// Input files are traces recorded by this project's tracer.
     Trace,
-    /// Log written by Darshan.
+    /// Input file is a log written by Darshan.
     Darshan,
 }
 
@@ -38,11 +38,11 @@ impl Form {
 pub struct JobRow {
     /// Job key, as in `export`. Of Darshan logs with equal job id and start, later ones get `~2`, `~3`, ... appended.
     pub job: String,
-    /// Path of the first input file.
+    /// Path of the job's first input file (trace or log).
     pub source: String,
-    /// Number of input files.
+    /// Number of the job's input files (traces or logs).
     pub sources: u64,
-    /// Input format of the job.
+    /// Format of the job's input files: trace or Darshan log.
     pub form: Form,
     /// Job id of the batch scheduler; rows share it if a batch job ran several programs.
     pub batch: String,
@@ -52,23 +52,23 @@ pub struct JobRow {
     pub user_name: Option<String>,
     /// Name of the program: last part of the executable's path.
     pub program: String,
-    /// Path of the executable.
+    /// Path of the program's executable.
     pub exe: String,
     /// Start of the job, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Start of the job, as text.
+    /// Start of the job, as text (date and time).
     pub start: String,
     /// Time from the earliest start to the last end of a process, ns.
     pub runtime_ns: u64,
     /// Number of ranks of the job; without MPI, number of its processes.
     pub ranks: u64,
-    /// Number of recorded processes.
+    /// Number of the job's processes that were recorded.
     pub processes: u64,
-    /// Number of nodes; `None` for Darshan logs.
+    /// Number of nodes of the job; `None` for Darshan logs.
     pub nodes: Option<u64>,
     /// Number of files that the job used.
     pub files: u64,
-    /// Calls that the program itself made, without calls made inside them.
+    /// Number, bytes and time of calls that the program itself made, without calls made inside them.
     #[serde(flatten)]
     pub called: Called,
     /// Time in I/O calls of every kind, summed over processes, ns.
@@ -79,7 +79,7 @@ pub struct JobRow {
     pub slowest_ns: u64,
     /// Share of the run time that this slowest rank spent in I/O: `slowest_ns` / `runtime_ns`.
     pub slowest_share: Option<f64>,
-    /// Number of calls, bytes and time by interface.
+    /// Number of calls, bytes and time by I/O interface.
     #[serde(serialize_with = "by_name")]
     pub interfaces: BTreeMap<Interface, InterfaceSum>,
     /// Time in MPI-IO calls, and in POSIX calls and file locks inside MPI-IO.
@@ -139,7 +139,7 @@ impl JobRow {
         self.mpiio().used
     }
 
-    /// Returns the bytes read and written together.
+    /// Returns the sum of the bytes that the program read and wrote.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.called.bytes_read.saturating_add(self.called.bytes_written)
@@ -155,11 +155,11 @@ impl JobRow {
 /// Input files of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Read {
-    /// Path of the first input file.
+    /// Path of the job's first input file (trace or log).
     pub source: String,
-    /// Number of input files.
+    /// Number of the job's input files (traces or logs).
     pub sources: u64,
-    /// True if the input is a Darshan log, false for traces.
+    /// True if the job's input is a Darshan log, false for traces.
     pub darshan: bool,
 }
 

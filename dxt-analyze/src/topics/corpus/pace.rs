@@ -22,9 +22,9 @@ const KINDS: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Does {
-    /// Calls that read.
+    /// Calls that read data from a file.
     Read,
-    /// Calls that write.
+    /// Calls that write data to a file.
     Write,
     /// Syncs: calls that wait until written data is on storage.
     Sync,
@@ -40,7 +40,7 @@ impl Does {
         }
     }
 
-    /// Returns the name of the type.
+    /// Returns the name of the type of call: read, write or sync.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ impl Course {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Paces {
-    /// Length of the run, ns.
+    /// Length of the run (from its start to its end), ns.
     pub(super) length_ns: u64,
     /// Calls over the run, for the kinds (type and size class) with most time or most bytes; sorted by kind.
     pub(super) courses: Vec<Course>,
@@ -114,7 +114,7 @@ pub(super) struct Paces {
 }
 
 impl Paces {
-    /// Returns the approximate memory use, bytes.
+    /// Returns the approximate memory use of these call durations, bytes.
     pub(super) fn held(&self) -> usize {
         self.courses.iter().map(|course| course.slots.len() * size_of::<(u8, Sum)>()).sum()
     }
@@ -168,7 +168,7 @@ impl Pace {
     }
 }
 
-/// Returns the file system on which most bytes were moved.
+/// Returns the mount point and type of the file system on which most bytes were moved.
 fn place(files: &[JobFile]) -> String {
     let mut places: BTreeMap<&str, u64> = BTreeMap::new();
     for file in files {

@@ -17,7 +17,8 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Returns the time at which calls of the piece start to exceed the log duration `most`, ns since the run's start. A slow call makes
-    /// its whole piece look slow, including earlier calls, so the piece's time windows before the first slow one are skipped.
+    /// its whole piece look slow, including earlier calls, so the piece's time windows (in `paces`, of the same run) before the first slow
+    /// one are skipped.
     pub(super) fn begins_to_exceed(&self, most: f64, paces: &Paces) -> f64 {
         let width = paces.length_ns as f64 / SLOTS as f64;
         let slots = paces.course(self.kind).map_or(&[][..], |course| &course.slots);
@@ -30,7 +31,7 @@ impl Piece {
     }
 }
 
-/// Divides the calls of one kind (type and size class) into `parts` pieces of equal call count.
+/// Divides the calls of one kind (type and size class), in a run of `length_ns` ns, into `parts` pieces of equal call count.
 pub(super) fn cut(course: &Course, length_ns: u64, parts: usize) -> Vec<Piece> {
     let width = length_ns as f64 / SLOTS as f64;
     let calls = course.all().calls as f64;

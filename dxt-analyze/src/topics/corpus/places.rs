@@ -34,7 +34,7 @@ struct KnownJob {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     jobs: FxHashMap<Identity, Vec<KnownJob>>,
-    /// Job keys that the tables already use.
+    /// Job keys that rows in the corpus's tables already use.
     taken: FxHashSet<String>,
     new: usize,
 }

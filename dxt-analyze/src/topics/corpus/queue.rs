@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Maximum bytes of finished results that wait for an earlier result; beyond that, threads block until their result fits.
 const WAITING_BYTES: usize = 256 << 20;
 
-/// State shared by the threads of a queue.
+/// State shared by the threads of a queue: next item, results not consumed yet, running threads.
 struct Pending<T> {
     /// Index of the next item that a thread takes for processing.
     next: usize,

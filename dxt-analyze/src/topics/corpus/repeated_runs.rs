@@ -145,7 +145,7 @@ impl OfProgram {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: BTreeMap<Program, OfProgram>,
-    /// Memory used by the earlier runs, bytes.
+    /// Memory used by the stored durations of earlier runs, bytes.
     held: usize,
 }
 
@@ -187,7 +187,7 @@ impl Groups {
     }
 }
 
-/// True if two runs did the same work: similar numbers of calls and bytes, per type of call.
+/// True if two runs on `ranks` ranks did the same work: similar numbers of calls and bytes, per type of call (read, write, sync).
 fn similar(one: &Paces, two: &Paces, ranks: u64) -> bool {
     let near = |a: u64, b: u64, chance: u64| a.abs_diff(b) as f64 <= a.max(b) as f64 * SIMILAR + chance as f64;
     let chance = chance(ranks);

@@ -10,17 +10,17 @@ use serde::Serialize;
 /// Totals over a group of jobs: all jobs, those of one user, or those of one program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Whole {
-    /// Number of jobs in the group.
+    /// Number of jobs in the group (all jobs, those of a user, or those of a program).
     pub jobs: u64,
     /// Number of files used, summed over jobs: a file that several jobs used counts once per job.
     pub files: u64,
-    /// Bytes read by all jobs of the group.
+    /// Bytes read by all jobs of the group (all jobs, those of a user, or those of a program).
     pub bytes_read: u64,
-    /// Bytes written by all jobs of the group.
+    /// Bytes written by all jobs of the group (all jobs, those of a user, or those of a program).
     pub bytes_written: u64,
-    /// Time in I/O calls, summed over processes and jobs, ns.
+    /// Time in I/O calls, summed over processes and the group's jobs, ns.
     pub io_ns: u128,
-    /// Available rank time: ranks x run time, summed over jobs, s.
+    /// Available rank time of the group's jobs: ranks x run time, summed over jobs, s.
     pub ranks_s: f64,
     /// Share (0 to 1) of the available rank time spent in I/O: `io_ns` / `ranks_s`, in equal units.
     pub io_share: Option<f64>,
@@ -50,7 +50,7 @@ impl Whole {
 pub struct GroupRow {
     /// Name of the group: user name or user id, or program name.
     pub name: String,
-    /// Totals over the group's jobs.
+    /// Totals over the jobs of the user or program.
     #[serde(flatten)]
     pub sums: Whole,
     /// Share of this user's or program's jobs in the I/O time of all jobs.
@@ -62,11 +62,11 @@ pub struct GroupRow {
 /// Use of one I/O interface, summed over jobs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InterfaceRow {
-    /// Name of the interface, such as `posix`.
+    /// Name of the I/O interface, such as `posix`.
     pub interface: &'static str,
     /// Number of jobs in which the interface was used, by the program or by a library.
     pub jobs: u64,
-    /// Share of all jobs that used the interface.
+    /// Share (0 to 1) of all jobs in which the interface was used.
     pub share_of_jobs: f64,
     /// Number of calls that programs made through the interface; for MPI-IO as a whole, independent plus collective calls.
     pub calls: u64,
@@ -81,7 +81,7 @@ pub struct InterfaceRow {
 pub struct SizeRow {
     /// Name of the size class, such as `<= 4 KiB`.
     pub size: &'static str,
-    /// Number of files, and bytes read from and written to them.
+    /// Number of files in the size class, and bytes read from and written to these files.
     #[serde(flatten)]
     pub sums: SizeSum,
     /// Share of the size class among all files with data transfer.
@@ -93,7 +93,7 @@ pub struct SizeRow {
 pub struct NumberRow {
     /// Class of the number of files per job, such as `2 - 10`.
     pub files: &'static str,
-    /// Number of jobs in the class.
+    /// Number of jobs whose number of files is in this class.
     pub jobs: u64,
 }
 
@@ -102,7 +102,7 @@ pub struct NumberRow {
 pub struct SharingRow {
     /// Number of ranks that used a file: `one`, `some` or `all`.
     pub ranks: &'static str,
-    /// Number of files, and bytes read from and written to them.
+    /// Number of files that one, some or all ranks used, and bytes read from and written to these files.
     #[serde(flatten)]
     pub sums: SizeSum,
 }
@@ -112,9 +112,9 @@ pub struct SharingRow {
 pub struct ShareRow {
     /// Class of the share of run time spent in I/O, such as `1 - 5 %`.
     pub share: &'static str,
-    /// Number of jobs whose share (mean over ranks) is in this class.
+    /// Number of jobs whose share of run time in I/O (mean over ranks) is in this class.
     pub jobs: u64,
-    /// Number of jobs whose slowest rank has a share in this class.
+    /// Number of jobs whose slowest rank has a share of run time in I/O in this class.
     pub jobs_by_slowest: u64,
 }
 
@@ -123,11 +123,11 @@ pub struct ShareRow {
 pub struct DirectionRow {
     /// Direction of data transfer: `read only`, `write only`, ...
     pub direction: &'static str,
-    /// Number of jobs with this direction.
+    /// Number of jobs that transfer data in this direction.
     pub jobs: u64,
-    /// Bytes read by the jobs with this direction.
+    /// Bytes read by the jobs that transfer data in this direction.
     pub bytes_read: u64,
-    /// Bytes written by the jobs with this direction.
+    /// Bytes written by the jobs that transfer data in this direction.
     pub bytes_written: u64,
 }
 
@@ -144,7 +144,7 @@ pub struct CodeRow {
     pub findings: u64,
     /// Cost of the findings, summed over processes and findings with a known cost, ns.
     pub cost_ns: u128,
-    /// Highest severity among the findings.
+    /// Highest severity among the findings with this code.
     pub severity: Severity,
 }
 
@@ -169,11 +169,11 @@ pub struct Corpus {
     pub file_sizes: Vec<SizeRow>,
     /// Number of files without data transfer.
     pub files_without_data: u64,
-    /// Jobs by number of files used.
+    /// Number of jobs by the number of files that they used.
     pub files_per_job: Vec<NumberRow>,
     /// Number of files, and bytes moved, by number of ranks that used the file (one, some or all), for multi-rank jobs.
     pub sharing: Vec<SharingRow>,
-    /// Jobs by share of the run time spent in I/O.
+    /// Number of jobs by the share of their run time that is spent in I/O.
     pub io_shares: Vec<ShareRow>,
     /// Totals over jobs by direction of data transfer.
     pub directions: Vec<DirectionRow>,

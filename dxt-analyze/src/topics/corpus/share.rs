@@ -16,7 +16,7 @@ use trace_format::op::Layer;
 /// Time in I/O calls, and available rank time, of one or several jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ShareOfTime {
-    /// Time in I/O calls, summed over processes, ns; 128 bits, since a sum over jobs can exceed 64 bits.
+    /// Time in I/O calls, summed over processes (and jobs), ns; 128 bits, since a sum over jobs can exceed 64 bits.
     pub io_ns: u128,
     /// Available rank time (ranks x run time), ns.
     pub ranks_ns: u128,

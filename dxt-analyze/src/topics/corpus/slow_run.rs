@@ -22,23 +22,23 @@ pub struct SlowCalls {
 /// Run that was slow among repeated runs of the same program and work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowRun {
-    /// Key of the run's job.
+    /// Key (identifier) of the slow run's job.
     pub job: String,
-    /// Path of the run's first input file.
+    /// Path of the slow run's first input file.
     pub source: String,
     /// Name of the program: last part of the executable's path.
     pub program: String,
-    /// Number of other runs compared with this one.
+    /// Number of other runs with which this one was compared.
     pub others: u64,
-    /// True if the run was slow all the time.
+    /// True if the run was slow from its start to its end.
     pub all_the_time: bool,
-    /// Start of the slow span, ns since the run's start.
+    /// Start of the time in which the run was slow, ns since the run's start.
     pub from_ns: u64,
-    /// Start of the slow span, ns since 1970-01-01 UTC.
+    /// Start of the time in which the run was slow, ns since 1970-01-01 UTC.
     pub from_unix_ns: i64,
     /// End of the slow span, ns since the run's start; `None` if it lasts until the run's last read or write.
     pub until_ns: Option<u64>,
-    /// Slow calls by type, sorted by start.
+    /// Slow calls by type (reads, writes, syncs), sorted by start.
     pub calls: Vec<SlowCalls>,
     /// Excess time over the other runs of all calls in the slow span, including types not in `calls`; summed over processes, ns.
     pub longer_ns: u64,
@@ -48,7 +48,7 @@ pub struct SlowRun {
     pub sentence: String,
 }
 
-/// Properties of a run that reports show.
+/// Properties of a run that reports about slow runs show.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     /// True if the run was newly read; earlier runs only serve for comparison.

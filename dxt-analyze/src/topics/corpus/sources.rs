@@ -12,7 +12,7 @@ pub(super) struct Source {
     pub(super) path: PathBuf,
     bytes: u64,
     modified_ns: i128,
-    /// User id of the file's owner.
+    /// User id of the owner of the source file.
     pub(super) owner: u32,
 }
 
@@ -32,7 +32,7 @@ impl Source {
         self.path == other.path || of(self) == of(other)
     }
 
-    /// Returns the current state of the file at `path`.
+    /// Returns the current state (size, modification time, owner) of the file at `path`.
     pub(super) fn of(path: &Path) -> Result<Self> {
         let about = std::fs::metadata(path)?;
         crate::input::note(&about);

@@ -67,7 +67,7 @@ pub struct Together {
     users: BTreeMap<String, Whole>,
     programs: BTreeMap<String, Whole>,
     interfaces: [Used; INTERFACES.len()],
-    /// Sums over independent and collective MPI-IO calls together.
+    /// Sums over jobs of independent and collective MPI-IO calls together.
     mpiio: Used,
     tally: Tally,
     numbers: [u64; NUMBERS.len()],

@@ -77,7 +77,7 @@ pub(super) struct Reading {
     pool: Arc<Pool>,
     thresholds: Thresholds,
     with_findings: bool,
-    /// True if the results include a row per file.
+    /// True if the results of reading a job include a row per file.
     with_files: bool,
 }
 

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Number of bytes kept from the end of a worker's standard error, bytes.
+/// Number of bytes that are kept from the end of a worker's standard error.
 const LAST_WORDS: usize = 4096;
 /// Maximum number of characters of a worker's standard error that are reported.
 const QUOTED: usize = 300;
@@ -92,7 +92,7 @@ pub(super) fn reading(args: &Args) -> Result<Reading> {
     Ok(Reading::new(thresholds, !args.no_findings, args.output.is_some() || args.worker_files))
 }
 
-/// Threads that wait for an answer, by job number; `None` if no more answers will arrive.
+/// Threads that wait for a worker's answer, by job number; `None` if no more answers will arrive.
 type Waiting = Arc<Mutex<Option<FxHashMap<u64, Sender<String>>>>>;
 
 /// Worker process that reads jobs.

@@ -98,7 +98,7 @@ fn spreads(run: &Run, layers: &[Layer]) -> Vec<Spread> {
     wanted.map(|def| def.spread).collect()
 }
 
-/// Returns the standard deviation over `count` ranks; ranks not in `spread` have a time of 0.
+/// Returns the standard deviation, over `count` ranks, of the time in I/O calls on one file, ns; ranks not in `spread` have a time of 0.
 fn deviation_of(spread: &Spread, count: u64) -> f64 {
     let there = f64::from(spread.ranks);
     let count = there.max(count as f64).max(1.0);
@@ -108,7 +108,7 @@ fn deviation_of(spread: &Spread, count: u64) -> f64 {
     (squares / count).max(0.0).sqrt()
 }
 
-/// Returns the standard deviation over `count` processes; processes not in `times` have a time of 0.
+/// Returns the standard deviation of `times` over `count` processes; processes not in `times` have a time of 0. `None` if `count` is 0.
 fn deviation(times: impl Iterator<Item = f64> + Clone, count: u64) -> Option<f64> {
     let count = count as f64;
     if count < 1.0 {

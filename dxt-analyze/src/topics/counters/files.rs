@@ -11,35 +11,35 @@ use trace_format::op::OpClass;
 /// Use of one file. Counts and bytes cover the program's own calls only, not calls made inside other layers' calls.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileUse {
-    /// Path of the file.
+    /// Path of the used file.
     pub file: String,
     /// Mount point and file system type, or the first directory of the path if the trace has no mount table.
     pub place: String,
     /// Number of processes that used the file.
     pub processes: u64,
-    /// Number of opens, including opens made inside other layers' calls.
+    /// Number of opens of the file, including opens made inside other layers' calls.
     pub opens: u64,
-    /// Number of reads by the program.
+    /// Number of reads of the file that the program itself made.
     pub reads: u64,
-    /// Number of writes by the program.
+    /// Number of writes to the file that the program itself made.
     pub writes: u64,
-    /// Bytes read by the program.
+    /// Bytes that the program itself read from the file.
     pub bytes_read: u64,
-    /// Bytes written by the program.
+    /// Bytes that the program itself wrote to the file.
     pub bytes_written: u64,
-    /// Highest byte touched + 1: a lower bound of the file's size.
+    /// Highest byte of the file that was touched + 1: a lower bound of the file's size.
     pub extent: u64,
-    /// Time in reads, in writes and in other calls, summed over processes, ns.
+    /// Time in reads, in writes and in other calls on the file, summed over processes, ns.
     pub time_ns: [u64; KINDS],
-    /// Number of reads and writes whose offset relative to the same process's previous call is known.
+    /// Number of reads and writes of the file whose offset relative to the same process's previous call is known.
     pub ordered: u64,
-    /// Number of reads and writes that begin exactly where the same process's previous one ended.
+    /// Number of reads and writes of the file that begin exactly where the same process's previous one ended.
     pub consecutive: u64,
-    /// Number of reads and writes that begin at or after the end offset of the same process's previous one.
+    /// Number of reads and writes of the file that begin at or after the end offset of the same process's previous one.
     pub sequential: u64,
-    /// Start of the first call, ns since the job's start.
+    /// Start of the first call on the file, ns since the job's start.
     pub first_ns: u64,
-    /// End of the last call, ns since the job's start.
+    /// End of the last call on the file, ns since the job's start.
     pub last_ns: u64,
 }
 
@@ -108,11 +108,11 @@ pub fn file_uses(run: &Run, sums: &Sums) -> Vec<FileUse> {
 pub struct FileKinds {
     /// Kind of use: `all`, `read only`, `write only`, `read and write` or `neither`.
     pub kind: &'static str,
-    /// Number of files of this kind.
+    /// Number of files of this kind of use.
     pub files: u64,
     /// Mean over files of the highest byte touched + 1, bytes.
     pub mean_bytes: f64,
-    /// Largest offset that any of the files was accessed up to, bytes.
+    /// Maximum over files of the highest byte touched + 1, bytes.
     pub max_bytes: u64,
 }
 

@@ -12,12 +12,12 @@ use trace_format::meta::Order;
 use trace_format::op::{Layer, OpClass};
 use trace_format::profile::{Accesses, Last, Profile};
 
-/// Key of counters on a file: operation, caller, and success or failure.
+/// Key of counters: file, operation, caller, and success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileOp {
-    /// File, as an index into [`Run::files`].
+    /// File of the counted calls, as an index into [`Run::files`].
     pub file: FileId,
-    /// Operation, as an index into [`Run::ops`].
+    /// Operation of the counted calls, as an index into [`Run::ops`].
     pub op: u16,
     /// Caller: the program itself, or a library (HDF5, MPI-IO) whose call made this call.
     pub within: Within,
@@ -41,7 +41,7 @@ pub fn kind_of(class: Option<OpClass>, failed: bool) -> usize {
 /// Time that one process spent in calls, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// Time by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
+    /// Time in calls, ns, by layer (see [`layer_place`]) and class (see [`kind_of`]), including calls made inside other layers' calls.
     pub layers: [[u64; KINDS]; LAYERS],
     /// Time in calls that the program itself made; excludes calls made inside them.
     pub outermost: u64,
@@ -50,7 +50,7 @@ pub struct Times {
 /// Number of layers distinguished in [`Times`].
 pub const LAYERS: usize = 5;
 
-/// Returns the index of a layer in [`Times`].
+/// Returns the index of a layer in the arrays of [`Times`] (time in calls by layer).
 #[must_use]
 pub fn layer_place(layer: Option<Layer>) -> usize {
     match layer {
@@ -68,7 +68,7 @@ pub type ProfileKey = (FileId, Layer, bool, Within);
 /// Counters, access profiles and times, summed over a set of processes.
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
-    /// Counters per file, operation and caller.
+    /// Counters of calls (number, bytes, time, sizes) per file, operation and caller.
     pub operations: FxHashMap<FileOp, Counters>,
     /// Counts of sequential and consecutive reads and writes, per file, layer, direction and caller.
     pub orders: BTreeMap<ProfileKey, Order>,
@@ -76,7 +76,7 @@ pub struct Sums {
     pub profiles: Profiles,
     /// Processes that used each file.
     pub users: FxHashMap<FileId, BTreeSet<ProcessId>>,
-    /// Time in calls of each process, by layer and class.
+    /// Time in calls of each process, by layer and class (reads, writes, all else).
     pub times: Vec<(ProcessId, Times)>,
 }
 
@@ -189,7 +189,7 @@ impl Sums {
     }
 }
 
-/// State of the process whose segments are being read.
+/// State of the process whose segments are being read: counters by stream, and ends of previous calls.
 #[derive(Debug)]
 struct Current {
     number: ProcessId,

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use trace_format::counters::Counters;
 use trace_format::op::{Layer, OpClass};
 
-/// Open time and call time of one file, summed over processes, ns.
+/// Time for which one file was open, and time in calls on it, summed over processes, ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OpenRow {
-    /// Path of the file.
+    /// Path of the opened file.
     pub file: String,
     /// Number of processes that opened the file.
     pub processes: u64,
-    /// Time between open and close, summed over processes, ns.
+    /// Time between open and close of the file, summed over processes, ns.
     pub open_ns: u64,
     /// Time in MPI-IO calls on the file, ns.
     pub mpiio_ns: u64,
@@ -35,13 +35,13 @@ pub struct OpenRow {
 struct Level {
     opens: u64,
     closes: u64,
-    /// Number and summed times of opens that have a segment.
+    /// Opens that have a segment: their number, and the sums of their start and end times.
     opened: Handles,
-    /// Number and summed times of closes that have a segment.
+    /// Closes that have a segment: their number, and the sums of their start and end times.
     closed: Handles,
-    /// Start of the first open, ns since the job's start.
+    /// Start of the caller's first open of the file, ns since the job's start; `None` without an open.
     first: Option<u64>,
-    /// End of the last close, ns since the job's start.
+    /// End of the caller's last close of the file, ns since the job's start.
     last: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct AccessRow {
     pub layer: String,
     /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
-    /// Number of reads or writes.
+    /// Number of reads (or writes) of the layer, over all files.
     pub calls: u64,
     /// Number of the reads or writes that another layer made (such as POSIX calls inside MPI-IO).
     pub nested: u64,
@@ -39,7 +39,7 @@ pub struct AccessRow {
     pub bytes: u64,
     /// Time in the reads or writes, summed over processes, ns.
     pub time_ns: u64,
-    /// Duration of the longest call, ns; `None` if not known.
+    /// Duration of the longest of these calls, ns; `None` if not known.
     pub max_ns: Option<u64>,
     /// Number of calls whose offset relative to the same process's previous call of the operation on the file is known.
     pub ordered: u64,
@@ -62,13 +62,13 @@ pub struct PatternRow {
     pub sizes: Vec<CommonValue>,
     /// Most common strides (distance from the end of an access to the beginning of the next), with their counts.
     pub strides: Vec<CommonValue>,
-    /// Number of switches between reading and writing.
+    /// Number of reads that directly follow a write of the file, and of writes that directly follow a read.
     pub switches: u64,
-    /// Number of reads and writes on files whose alignment is known.
+    /// Number of reads and writes of the layer on files whose alignment is known.
     pub file_known: u64,
     /// Number of reads and writes that do not begin at a multiple of the file's alignment.
     pub file_unaligned: u64,
-    /// Number of reads and writes whose memory buffer address is known.
+    /// Number of reads and writes of the layer whose memory buffer address is known.
     pub memory_known: u64,
     /// Number of reads and writes whose buffer address is no multiple of `memory_alignment`; `None` if no address is known.
     pub memory_unaligned: Option<u64>,
@@ -102,17 +102,17 @@ pub struct TimeRow {
     pub layer: String,
     /// Class of calls: `read`, `write`, `metadata` or `all` (for `program`, and for layers with records that each stand for several ranks).
     pub kind: &'static str,
-    /// Mean time per process, ns.
+    /// Mean time in the calls, over processes, ns.
     pub mean_ns: f64,
-    /// Mean time per process as a share (0 to 1) of the job's run time.
+    /// Mean time in the calls per process, as a share (0 to 1) of the job's run time.
     pub of_runtime: f64,
     /// Time of the fastest process, ns; `None` if not known. An upper bound if records of several files each stand for several ranks.
     pub min_ns: Option<u64>,
     /// Time of the slowest process, ns; `None` if not known. A lower bound if records of several files each stand for several ranks.
     pub max_ns: Option<u64>,
-    /// Name of the slowest process; empty if not known.
+    /// Name of the process with the longest time in the calls; empty if not known.
     pub slowest: String,
-    /// Standard deviation of the time over processes, ns; `None` if not known.
+    /// Standard deviation, over processes, of the time in the calls, ns; `None` if not known.
     pub deviation_ns: Option<f64>,
 }
 
@@ -125,7 +125,7 @@ pub struct SharingRow {
     pub kind: &'static str,
     /// Number of calls that the program itself made on the shared (or unshared) files.
     pub calls: u64,
-    /// Bytes that the calls read or wrote.
+    /// Bytes that these calls on the shared (or unshared) files read or wrote.
     pub bytes: u64,
     /// Time in calls on the shared (or unshared) files divided by the number of processes of the job, ns.
     pub per_process_ns: f64,
@@ -148,7 +148,7 @@ pub struct Characterization {
     pub open_files: Vec<OpenRow>,
     /// Number of files that were opened, including unlisted ones.
     pub open_file_count: u64,
-    /// Bandwidth per I/O layer and caller.
+    /// Bandwidth of reads and writes, per I/O layer and caller.
     pub bandwidths: Vec<LayerRow>,
     /// Request sizes, strides and alignment per I/O layer.
     pub patterns: Vec<PatternRow>,
@@ -162,11 +162,11 @@ pub struct Characterization {
     pub kinds: Vec<FileKinds>,
     /// Number of files per bin of file size (highest byte touched + 1).
     pub file_sizes: Vec<SizeBin>,
-    /// Bytes and time in calls by mount point.
+    /// Bytes and time in calls by the mount point of the files.
     pub places: Vec<PlaceRow>,
     /// Use of each file, sorted by time in calls, largest first.
     pub files: Vec<FileUse>,
-    /// Number of files, including unlisted ones.
+    /// Number of files that the job used, including unlisted ones.
     pub file_count: u64,
     /// Datatypes used in MPI-IO calls.
     pub datatypes: Vec<DatatypeRow>,

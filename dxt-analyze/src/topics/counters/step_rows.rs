@@ -13,7 +13,7 @@ pub struct StrideRow {
     pub layer: &'static str,
     /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
-    /// Number of recorded reads or writes.
+    /// Number of recorded reads (or writes) of the layer, including those without a known stride.
     pub accesses: u64,
     /// Number of reads or writes directly after a seek by the same thread on this file in this layer.
     pub after_seek: u64,
@@ -36,11 +36,11 @@ pub struct AlignmentRow {
     pub form: &'static str,
     /// Number of calls on files whose alignment (stripe size or preferred I/O size) is known.
     pub known: u64,
-    /// Number of calls whose offset is no multiple of the file's alignment.
+    /// Number of calls of this form whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 
-/// Returns strides by layer and direction.
+/// Returns the strides (distances between successive calls) by layer and direction.
 #[must_use]
 pub fn strides(found: &Partial) -> Vec<StrideRow> {
     let row = |(&(layer, writes), strides): (&(trace_format::op::Layer, bool), &Strides)| StrideRow {
@@ -55,7 +55,7 @@ pub fn strides(found: &Partial) -> Vec<StrideRow> {
     found.strides.iter().map(row).collect()
 }
 
-/// Returns alignment counts by form of call.
+/// Returns the numbers of calls with aligned and unaligned file offsets, by layer, caller and form of call.
 #[must_use]
 pub fn alignment(found: &Partial) -> Vec<AlignmentRow> {
     let row = |(&(layer, within, form), aligned): (&FormKey, &super::steps::Aligned)| AlignmentRow {

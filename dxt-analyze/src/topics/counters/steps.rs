@@ -14,7 +14,7 @@ use trace_format::op::{Layer, OpClass};
 pub struct Strides {
     /// Number of calls that begin before the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub back: [u64; SIZE_BINS],
-    /// Number of calls that begin exactly at the previous call's end.
+    /// Number of calls that begin exactly at the end of the previous call in the same direction.
     pub none: u64,
     /// Number of calls that begin after the previous call's end, by distance; bins as in [`trace_format::counters::SIZE_BOUNDS`].
     pub on: [u64; SIZE_BINS],
@@ -50,9 +50,9 @@ impl Strides {
 /// Alignment of file offsets, for the calls of one form.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Aligned {
-    /// Number of calls on files whose alignment is known.
+    /// Number of calls of this form on files whose alignment is known.
     pub known: u64,
-    /// Number of calls whose offset is no multiple of the file's alignment.
+    /// Number of calls of this form whose offset is no multiple of the file's alignment.
     pub unaligned: u64,
 }
 
@@ -75,11 +75,11 @@ impl Aligned {
 /// Opens, or closes, of one file by one operation and caller (stream). Open time = sum of the closes' times - sum of the opens' times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handles {
-    /// Number of opens or closes.
+    /// Number of opens (or closes) of the file by this operation and caller.
     pub calls: u64,
-    /// Sum of the calls' start times, ns since the job's start.
+    /// Sum of the start times of the opens (or closes), ns since the job's start.
     pub starts: u128,
-    /// Sum of the calls' end times, ns since the job's start.
+    /// Sum of the end times of the opens (or closes), ns since the job's start.
     pub ends: u128,
 }
 
@@ -93,7 +93,7 @@ pub struct Steps;
 /// State and result of the pass [`Steps`], which relates consecutive calls.
 #[derive(Debug, Default)]
 pub struct Partial {
-    /// Strides by layer; the flag is true for writes.
+    /// Strides of reads and writes by layer; the key's flag is true for writes.
     pub strides: BTreeMap<(Layer, bool), Strides>,
     /// Alignment of file offsets, by layer, caller and form of call.
     pub aligned: BTreeMap<FormKey, Aligned>,
@@ -108,7 +108,7 @@ struct Now {
     process: ProcessId,
     thread: u32,
     streams: Vec<What>,
-    /// Last positions of the process, per file and layer.
+    /// Last positions (end offsets) of the process, per file and layer.
     places: Vec<FilePosition>,
 }
 
@@ -124,7 +124,7 @@ enum What {
 /// Last position of a process in a file, through one layer.
 #[derive(Clone, Copy, Debug, Default)]
 struct FilePosition {
-    /// End offsets of the last read and of the last write.
+    /// End offsets of the process's last read and last write of the file.
     ends: [Option<i64>; 2],
     sought: bool,
 }

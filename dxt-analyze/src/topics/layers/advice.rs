@@ -16,7 +16,7 @@ fn name(row: &RankRow) -> String {
     if row.rank >= 0 { format!("rank {}", row.rank) } else { format!("pid {}", row.pid) }
 }
 
-/// Returns all findings, in no particular order.
+/// Returns all findings on the job's layers, in no particular order.
 #[must_use]
 pub fn findings(found: &Layers, least: &Thresholds) -> Vec<Finding> {
     let mut out = Vec::new();

@@ -12,7 +12,7 @@ use trace_format::op::{Layer, OpClass};
 /// Use of one file through MPI-IO, and the POSIX calls that MPI-IO made for it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FileRow {
-    /// Path of the file.
+    /// Path of the file that MPI-IO read or wrote.
     pub file: String,
     /// MPI-IO reads of the file.
     pub mpiio_reads: CallSum,

@@ -14,9 +14,9 @@ use trace_format::op::{Layer, OpClass};
 /// Process (aggregator) that moves data on behalf of other ranks in collective calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Aggregator {
-    /// Name of the process, such as `rank 3`.
+    /// Name of the aggregator's process, such as `rank 3`.
     pub process: String,
-    /// Host name of the process's node.
+    /// Host name of the aggregator's node.
     pub node: String,
     /// System calls of the process that move data inside collective calls.
     #[serde(flatten)]
@@ -26,7 +26,7 @@ pub struct Aggregator {
 /// Collective reads or writes of one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BufferingRow {
-    /// Path of the file.
+    /// Path of the file on which the collective calls were made.
     pub file: String,
     /// Direction of the collective calls: `read` or `write`.
     pub op: &'static str,
@@ -35,11 +35,11 @@ pub struct BufferingRow {
     pub made: Made,
     /// Number of processes that took part in the collective calls.
     pub processes: u64,
-    /// Number of processes that requested at least one byte.
+    /// Number of processes that requested at least one byte in the collective calls.
     pub with_bytes: u64,
     /// Number of nodes on which the processes that took part run.
     pub nodes: u64,
-    /// Mean bytes per collective call of one process; 0 if no calls are known.
+    /// Mean bytes that one process requests per collective call; 0 if no calls are known.
     pub mean_call_bytes: u64,
     /// Mean bytes per system call that moves data inside collective calls; 0 if there are no such calls.
     pub mean_request_bytes: u64,
@@ -48,7 +48,7 @@ pub struct BufferingRow {
     pub buffered: bool,
     /// Values in effect of the MPI-IO hints that control aggregation: `cb_nodes`, `romio_cb_write`, ...
     pub hints: BTreeMap<String, String>,
-    /// Stripe count of the file's layout, if known.
+    /// Stripe count of the file's layout; `None` if unknown.
     pub stripe_count: Option<u64>,
     /// Mean times of an aggregator in the collective calls, split into I/O and communication, ns.
     pub aggregators_mean: Means,

@@ -13,11 +13,11 @@ use crate::shared::sampled_table::{self, Value};
 /// Key of a collective operation: file, operation and sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// File, as an index into the run's files.
+    /// File of the collective operation, as an index into the run's files.
     pub file: FileId,
-    /// Operation, as an index into the run's operations.
+    /// Operation (such as a collective write), as an index into the run's operations.
     pub op: u16,
-    /// Sequence number, from 0, among each rank's calls of this operation on the file.
+    /// Sequence number, from 0, of the operation among each rank's calls of this kind on the file.
     pub number: u64,
 }
 
@@ -30,22 +30,22 @@ impl sampled_table::Key for Key {
 /// Call of one rank in a collective operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// Process, as an index into the run's processes.
+    /// Process that made the call, as an index into the run's processes.
     pub process: ProcessId,
     /// Start of the call, ns since the job's start.
     pub start: u64,
     /// End of the call, ns since the job's start.
     pub end: u64,
-    /// Time of the call, and the calls made inside it.
+    /// Duration of the call, and the calls made inside it.
     pub made: Made,
 }
 
 /// Largest value over processes, and the process that has it; of equal values, that of the process with the lowest index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// Largest value, in ns.
+    /// Largest value over processes: a duration, or a time since the job's start, ns.
     pub ns: u64,
-    /// Process with this value, an index into the run's processes.
+    /// Process that has the largest value, as an index into the run's processes.
     pub process: ProcessId,
 }
 
@@ -60,11 +60,11 @@ impl Most {
 /// Collective operation: the matching calls of all ranks. Points in time are ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Collective {
-    /// Number of calls, one per participating rank.
+    /// Number of calls in the collective operation, one per participating rank.
     pub calls: u64,
-    /// Bytes requested by all ranks.
+    /// Bytes requested by all ranks together in the collective operation.
     pub bytes: u64,
-    /// Time in the calls, summed over ranks, ns.
+    /// Time in the calls of the collective operation, summed over ranks, ns.
     pub time_ns: u64,
     /// Earliest start of a rank's call, ns since the job's start.
     pub first_start: u64,
@@ -198,7 +198,7 @@ impl Followed {
         }
     }
 
-    /// Adds the collective operations that another thread tracked.
+    /// Adds the collective operations that another thread of the analyzer tracked.
     pub fn merge(&mut self, other: Self) {
         self.0.merge(other.0);
     }

@@ -9,7 +9,7 @@ use crate::sum::Sum;
 use rayon::prelude::*;
 use serde::Serialize;
 
-/// Maximum number of time bins in the reported series.
+/// Maximum number of time bins in the reported series of the number of calls in flight.
 pub const SERIES: usize = 200;
 /// Number of classes in the distribution of calls in flight: 1, 2-3, 4-7, ..., at least 2^(CLASSES - 1).
 pub const CLASSES: usize = 20;
@@ -19,17 +19,17 @@ pub const CLASSES: usize = 20;
 pub struct Concurrency {
     /// Kind of calls that are counted, such as POSIX reads.
     pub what: What,
-    /// Number of calls of this kind.
+    /// Number of calls of this kind (such as POSIX reads) in the run.
     pub calls: u64,
-    /// Time in which at least one call is in flight, ns.
+    /// Time in which at least one call of this kind is in flight, ns.
     pub busy_ns: u64,
-    /// Time in calls, summed over all calls, ns.
+    /// Sum of the durations of all calls of this kind, ns.
     pub time_ns: u64,
-    /// Maximum number of calls in flight at once.
+    /// Maximum number of calls of this kind in flight at once.
     pub max: u64,
     /// Mean number of calls in flight, over the time in which at least one call is in flight.
     pub mean: f64,
-    /// Shares of `busy_ns` with 1, 2-3, 4-7, ... calls in flight.
+    /// Shares of the time with calls in flight (`busy_ns`) in which 1, 2-3, 4-7, ... calls are in flight.
     pub shares: Vec<f64>,
     /// True if `busy_ns`, `max` and `shares` are exact. If false, they are estimated from the means of time bins, and `max` is a lower
     /// bound.
@@ -38,14 +38,14 @@ pub struct Concurrency {
     pub series: Vec<f64>,
 }
 
-/// Time bins of the series of calls in flight.
+/// Time bins for which the mean number of calls in flight is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Series {
     /// Start of the first bin, ns since the job's start.
     pub start_ns: u64,
     /// Width of a time bin, ns.
     pub width_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins in the series of calls in flight.
     pub bins: usize,
 }
 
@@ -54,7 +54,7 @@ fn class(number: u64) -> usize {
 }
 
 impl InFlight {
-    /// Returns the time bins of the series, and the number of calls in flight for each kind of calls.
+    /// Returns the time bins, and the number of calls in flight in each bin for each kind of calls.
     #[must_use]
     pub fn result(self) -> (Series, Vec<Concurrency>) {
         let this = self.with_posix();
@@ -145,7 +145,8 @@ fn sweep(held: Vec<(u64, u64)>) -> ([u64; CLASSES], u64) {
     (times, most)
 }
 
-/// Estimates the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from the time in calls within each bin.
+/// Estimates the time with 1, 2-3, 4-7, ... calls in flight, and the maximum in flight, from the time in calls within each time bin
+/// (`busy`, ns) of `width` ns.
 fn by_bin(busy: &[u64], width: u64) -> ([u64; CLASSES], u64) {
     let (mut times, mut most) = ([0; CLASSES], 0);
     for &ns in busy.iter().filter(|&&ns| ns > 0) {

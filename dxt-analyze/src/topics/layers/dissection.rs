@@ -14,44 +14,44 @@ use trace_format::op::{Layer, OpClass};
 pub struct CallRow {
     /// Name of the I/O layer: `HDF5` or `MPIIO`.
     pub layer: &'static str,
-    /// `read`, `write`, or `other` (open, close, sync, view, ...).
+    /// Operation: `read`, `write`, or `other` (open, close, sync, view, ...).
     pub op: &'static str,
     /// Form of MPI-IO reads or writes, such as collective; `None` for other operations and for HDF5.
     pub form: Option<Form>,
-    /// Totals of the calls, and of the calls made inside them.
+    /// Totals of these MPI-IO or HDF5 calls, and of the calls of lower layers made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Time in the calls outside of inner calls, ns.
+    /// Time in the MPI-IO or HDF5 calls that is spent outside of the calls made inside them, ns.
     pub rest_ns: u64,
 }
 
 /// Calls of one process, with the calls of lower layers made inside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RankRow {
-    /// MPI rank; -1 for a process without MPI.
+    /// MPI rank of the row's process; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name of the process's node.
+    /// Host name of the node on which the row's process runs.
     pub node: String,
-    /// Process ID.
+    /// Process ID of the row's process.
     pub pid: u32,
     /// Blocking MPI-IO reads and writes, including calls that have only counters. System reads, writes and locks that have only counters
     /// count as made inside these calls.
     pub mpiio: Made,
-    /// Time in blocking MPI-IO reads and writes outside of inner calls, ns.
+    /// Time in blocking MPI-IO reads and writes outside of the calls made inside them, ns.
     pub mpiio_rest_ns: u64,
     /// MPI-IO calls other than reads and writes: open, close, sync, view, ...
     pub mpiio_others: Made,
     /// Nonblocking and split MPI-IO reads and writes, whose time overlaps with other calls.
     pub mpiio_unfinished: Made,
-    /// HDF5 reads and writes.
+    /// HDF5 reads and writes of the process, with the calls made inside them.
     pub hdf5: Made,
     /// Time in HDF5 reads and writes that is spent neither in MPI-IO nor in system calls, ns.
     pub hdf5_rest_ns: u64,
-    /// STDIO reads and writes made by the program itself.
+    /// STDIO reads and writes that the program itself made in this process.
     pub stdio: CallSum,
-    /// POSIX reads and writes made by the program itself.
+    /// POSIX reads and writes that the program itself made in this process.
     pub posix: CallSum,
-    /// Number of blocking MPI-IO reads and writes that have only counters.
+    /// Number of the process's blocking MPI-IO reads and writes that have only counters.
     pub folded: u64,
 }
 
@@ -177,7 +177,7 @@ pub fn add_direct(run: &Run, totals: &[crate::shared::totals::StreamTotal], rows
     }
 }
 
-/// Returns the totals over all ranks.
+/// Returns one row with the totals over all ranks.
 #[must_use]
 pub fn job(rows: &[RankRow]) -> RankRow {
     let mut all = RankRow { rank: -1, ..RankRow::default() };

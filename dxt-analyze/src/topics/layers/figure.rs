@@ -9,7 +9,7 @@ use crate::text::{spark, units};
 
 /// Vertical resolution of a panel's bars, in steps.
 const STEPS: u32 = 2_000;
-/// Number of intervals between labels of the time axis.
+/// Number of intervals between labels of the figure's time axis.
 const MOMENTS: u64 = 4;
 
 /// Kinds of calls in the figure, top panel first, with title and colour; kinds that MPI-IO programs use come first.
@@ -29,7 +29,7 @@ fn shown(rows: &[Concurrency]) -> impl Iterator<Item = (&'static str, Ink, &Conc
     })
 }
 
-/// Returns the largest mean number of calls in flight over all time bins.
+/// Returns the largest value in a row of the figure: the mean number of calls in flight in the busiest time bin.
 fn most(row: &Concurrency) -> f64 {
     row.series.iter().copied().fold(0.0, f64::max)
 }
@@ -47,7 +47,7 @@ fn number(value: f64) -> String {
     if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Builds the figure; `None` if no calls were in flight.
+/// Builds the figure of calls in flight over time; `None` if no calls were in flight.
 pub(super) fn figure(series: &Series, rows: &[Concurrency]) -> Option<Figure> {
     let kinds: Vec<_> = shown(rows).collect();
     if kinds.is_empty() {
@@ -88,10 +88,10 @@ fn panel(title: &'static str, ink: Ink, row: &Concurrency, columns: u32) -> Pane
     }
 }
 
-/// Panel of the figure: title, colour, data.
+/// Panel of the figure for one kind of calls: title, colour, data.
 type Kind<'a> = (&'static str, Ink, &'a Concurrency);
 
-/// Returns the start of time bin `bin`, ns since the job's start.
+/// Returns the start of the time bin with index `bin`, ns since the job's start.
 fn start(series: &Series, bin: usize) -> u64 {
     series.start_ns.saturating_add(series.width_ns.saturating_mul(bin as u64))
 }

@@ -16,13 +16,13 @@ pub const BINS: usize = 1 << 14;
 pub enum What {
     /// MPI-IO reads and writes.
     Mpiio,
-    /// POSIX reads and writes together.
+    /// POSIX reads and writes together, as one kind.
     Posix,
-    /// POSIX reads.
+    /// POSIX reads, regardless of the caller.
     PosixReads,
-    /// POSIX writes.
+    /// POSIX writes, regardless of the caller.
     PosixWrites,
-    /// POSIX lock acquisitions.
+    /// Acquisitions of POSIX file locks.
     Locks,
     /// HDF5 reads and writes.
     Hdf5,
@@ -35,7 +35,7 @@ impl What {
     pub const ALL: [Self; 7] =
         [Self::Mpiio, Self::Posix, Self::PosixReads, Self::PosixWrites, Self::Locks, Self::Hdf5, Self::Stdio];
 
-    /// Returns the kind's name for tables.
+    /// Returns the name of the kind of calls for tables, such as that of POSIX reads.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl What {
 pub struct Span {
     pub(super) start: u64,
     pub(super) width: u64,
-    /// Base-2 logarithm of `width`: a shift replaces the division.
+    /// Base-2 logarithm of the bins' width in ns: a shift replaces the division.
     shift: u32,
 }
 
@@ -106,16 +106,16 @@ impl Span {
     }
 }
 
-/// Calls in flight of one kind of calls.
+/// Calls of one kind (such as POSIX reads) that are in flight over time.
 #[derive(Clone, Debug)]
 pub(super) struct Flights {
-    /// Per bin: time in the bin of calls that begin or end in it, ns.
+    /// For each time bin: time within the bin of calls that begin or end in it, ns.
     pub(super) partly: Vec<u64>,
     /// Number of calls that span a whole bin, as differences: calls that begin to span in this bin minus calls that no longer do.
     pub(super) wholly: Vec<i64>,
     /// Start and end of each call, ns since the job's start; `None` if there are too many calls to store.
     pub(super) held: Option<Vec<(u64, u64)>>,
-    /// Number of calls of this kind.
+    /// Number of calls of this kind (such as POSIX reads).
     pub(super) calls: u64,
 }
 
@@ -204,7 +204,7 @@ impl InFlight {
         self
     }
 
-    /// Adds the calls that another thread collected.
+    /// Adds the calls in flight that another thread of the analyzer collected.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(other.kinds) {
             match (mine.as_mut(), theirs) {

@@ -6,16 +6,16 @@ use serde::Serialize;
 /// Mean times per process in collective calls (DXT, Xu et al., 2017, Figure 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Means {
-    /// Mean time in the collective calls, ns.
+    /// Mean time of a process in the collective calls, ns.
     pub time_ns: u64,
-    /// Mean time in system calls that move data inside the collective calls, ns.
+    /// Mean time of a process in system calls that move data inside the collective calls, ns.
     pub io_ns: u64,
-    /// Mean time in the collective calls outside of system calls, ns: communication, copying, waiting.
+    /// Mean time of a process in the collective calls outside of system calls, ns: communication, copying, waiting.
     pub communication_ns: u64,
 }
 
 impl Means {
-    /// Computes the means over processes; `calls` yields one item per process.
+    /// Computes the mean times over processes; `calls` yields the collective calls of one process per item.
     pub(super) fn of<'a>(calls: impl Iterator<Item = &'a Made>) -> Self {
         let (mut all, mut count) = (Self::default(), 0_u64);
         for made in calls {

@@ -37,9 +37,9 @@ pub struct Partial {
     pub made: FxHashMap<StreamKey, Made>,
     /// System calls inside no MPI-IO or HDF5 call in `made` (the outer call failed, is not recorded, or is of another kind), by process.
     pub elsewhere: FxHashMap<ProcessId, Inside>,
-    /// Number of system calls whose outer call is uncertain.
+    /// Number of system calls for which the call around them is uncertain.
     pub unsure: u64,
-    /// Collective operations, matched across ranks.
+    /// Collective operations: the ranks' calls that belong together.
     pub followed: Followed,
     /// Number of calls in flight over time.
     pub in_flight: InFlight,

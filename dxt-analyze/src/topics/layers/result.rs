@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Result of the command `layers`: time inside MPI-IO and HDF5 calls, by layer, rank, file and kind of call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layers {
-    /// Bandwidth of each I/O layer.
+    /// Bandwidth of reads and writes through each I/O layer.
     pub layers: Vec<LayerRow>,
     /// Time in MPI-IO calls, and in the system calls made inside them; lock acquisitions and releases are separate.
     pub mpiio_time: MpiioTime,
@@ -31,17 +31,17 @@ pub struct Layers {
     pub collective_files: Vec<BufferingRow>,
     /// MPI-IO calls that a buffer of limited size cuts into rounds, sorted by cost, largest first.
     pub rounds: Vec<RoundsRow>,
-    /// Collective operations, matched across ranks.
+    /// Totals over the collective operations: the ranks' calls that belong together.
     pub collectives: Collectives,
     /// Numbers of calls in flight over time, by kind of calls.
     pub concurrency: Vec<Concurrency>,
-    /// Time bins that [`Concurrency::series`] refers to.
+    /// Time bins of the mean numbers of calls in flight ([`Concurrency::series`]).
     pub series: Series,
     /// System calls whose outer call is not recorded, or is no MPI-IO operation on a file (`MPI_Init`).
     pub elsewhere: Inside,
-    /// Number of system calls whose outer call is uncertain.
+    /// Number of system calls for which the call around them is uncertain.
     pub unsure: u64,
-    /// Number of nodes of the job; `None` if not known.
+    /// Number of nodes on which the job ran; `None` if not known.
     pub nodes: Option<u64>,
     /// Missing parts of the trace, with reasons.
     pub missing: Completeness,

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
 use trace_format::op::{Layer, OpClass};
 
-/// Minimum mean request size / buffer size at which the buffer is considered to limit requests; below 1, since the last round of a call is
-/// smaller.
+/// Minimum mean request size / buffer size at which the buffer is considered to limit requests; below 1, since the last round (filling of
+/// the buffer) of a call is smaller.
 const FULL: f64 = 0.6;
-/// Minimum mean number of rounds per call for a finding.
+/// Minimum mean number of rounds (fillings of the buffer) per call for a finding.
 const ROUNDS: f64 = 3.0;
 /// Upper bound of the time to exchange data between ranks, ns per byte (1 GB/s), regardless of the number of rounds.
 const EXCHANGE_NS_PER_BYTE: f64 = 1.0;
@@ -23,26 +23,26 @@ pub const LARGEST: u64 = 64 << 20;
 /// MPI-IO calls on one file that a buffer cuts into rounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundsRow {
-    /// Path of the file.
+    /// Path of the file on which the calls were made.
     pub file: String,
     /// Direction of the calls: `read` or `write`.
     pub op: &'static str,
     /// Form of the calls: collective or independent.
     pub form: Form,
-    /// Totals of the calls, and of the calls made inside them.
+    /// Totals of the MPI-IO calls, and of the system calls made inside them.
     #[serde(flatten)]
     pub made: Made,
-    /// Number of ranks that moved data by system calls.
+    /// Number of ranks that moved data by system calls inside the MPI-IO calls.
     pub movers: u64,
     /// Name of the MPI-IO hint that sets the buffer size.
     pub hint: &'static str,
-    /// Size of the buffer that is in effect, bytes.
+    /// Size of the buffer (collective or data sieving) that is in effect, bytes.
     pub buffer_bytes: u64,
-    /// Mean number of rounds per call: system calls / MPI-IO calls, over ranks that move data.
+    /// Mean number of rounds (fillings of the buffer) per call: system calls / MPI-IO calls, over ranks that move data.
     pub rounds: f64,
     /// Recommended buffer size, bytes: see [`wanted`].
     pub wanted_bytes: u64,
-    /// Number of processes that made the calls.
+    /// Number of processes that made the MPI-IO calls.
     pub processes: u64,
     /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) ×
     /// processes.
@@ -59,9 +59,9 @@ pub fn wanted(part: u64) -> u64 {
 struct Found {
     made: Made,
     processes: BTreeSet<ProcessId>,
-    /// Processes that move data by system calls.
+    /// Processes that move data by system calls inside the MPI-IO calls.
     movers: BTreeSet<ProcessId>,
-    /// Calls of the processes that move data, and the calls made inside them.
+    /// MPI-IO calls of the processes that move data, and the calls made inside them.
     moving: Made,
 }
 

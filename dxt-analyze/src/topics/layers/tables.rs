@@ -13,7 +13,7 @@ fn rate(sum: &CallSum) -> Cell {
 struct Dissected<'a, Row> {
     row: &'a Row,
     made: &'a Made,
-    /// Time in the outer calls that is not spent in inner calls, ns.
+    /// Time in the outer calls (MPI-IO or HDF5) that is not spent in calls made inside them, ns.
     rest_ns: u64,
 }
 

@@ -11,9 +11,9 @@ struct Row {
     form: &'static str,
     /// Time in the MPI-IO or HDF5 calls inside which the locks were acquired and released, ns.
     of_ns: u64,
-    /// Acquisitions of file locks inside the MPI-IO or HDF5 calls.
+    /// Acquisitions of file locks inside the MPI-IO or HDF5 calls: number and time.
     locks: CallSum,
-    /// Releases of file locks inside the MPI-IO or HDF5 calls.
+    /// Releases of file locks inside the MPI-IO or HDF5 calls: number and time.
     unlocks: CallSum,
 }
 

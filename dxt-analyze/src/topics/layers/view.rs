@@ -36,7 +36,7 @@ pub struct LayersReport {
 pub fn layers(args: &Args) -> Result<LayersReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = layers_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
     Ok(report)
 }
 
@@ -133,13 +133,9 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.unsure > 0 {
         out.push(format!(
-            "{} {}",
+            "{} {} taken as made inside an MPI-IO or HDF5 call, although parts may have begun before it",
             units::counted(result.unsure, "system call"),
-            units::agree(
-                result.unsure,
-                "counts as inside the call around it, although it may have begun before that call",
-                "count as inside the call around them, although some of these may have begun before that call"
-            )
+            units::agree(result.unsure, "is", "are")
         ));
     }
     if let Some(why) = &result.collectives.not_matched {

@@ -30,7 +30,7 @@ pub struct Arrivals {
     /// File and operation of collective calls, by process and stream (one operation, file and caller); `None` for streams without
     /// collective calls.
     collective: Vec<Vec<Option<(FileId, u16)>>>,
-    /// True for each process that has MPI synchronization calls.
+    /// For each process, true if it has MPI synchronization calls.
     meet: Vec<bool>,
     /// Operations that are collective over a communicator, which may consist of a single process. They count as collective only if calls of
     /// all `ranks` ranks overlap in time.
@@ -70,7 +70,7 @@ impl Arrivals {
     }
 }
 
-/// Partial result of one thread of the analyzer.
+/// Collective calls, and times in synchronization calls, that one thread of the analyzer collected.
 #[derive(Debug)]
 pub struct Partial {
     calls: Followed<Key, Calls>,

@@ -3,15 +3,14 @@
 //!
 //! For a process with a single thread, the sum over its calls suffices, since they do not overlap.
 
-use super::spans::Spans;
+use crate::model::cpu_waits::during;
 use crate::model::{Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use crate::shared::layer_calls::Form;
+use crate::shared::spans::Spans;
+use crate::shared::totals::add;
 use rustc_hash::FxHashMap;
 use trace_format::frame::BlockHead;
-
-/// Maximum number of disjoint time spans stored per process; adjacent calls share one span.
-const SPANS: usize = 1 << 15;
 
 /// True if the calls of a stream (one operation, file and caller) block the calling thread: the program's own calls, except nonblocking and
 /// split operations.
@@ -58,7 +57,7 @@ impl Busy {
         let looks = |process: &Process| Looks {
             calls: has_threads(process),
             flights: process.streams.iter().any(|stream| goes_on(run, stream)),
-            waits: process.cpu.threads().flatten().any(|of| of.wait_ns > 0),
+            waits: process.cpu.any(),
         };
         Self { of: run.processes.iter().map(looks).collect() }
     }
@@ -68,7 +67,7 @@ impl Busy {
     }
 }
 
-/// A time of each process, ns.
+/// By process: the wall-clock time that the process spent in one state, such as with a thread in a call, ns.
 pub type ByProcess = FxHashMap<ProcessId, u64>;
 
 /// Wall-clock times of each process in calls, and with asynchronous operations in flight.
@@ -82,18 +81,23 @@ pub struct Times {
     pub cpu_waits: FxHashMap<ProcessId, (u64, u64)>,
 }
 
+impl Times {
+    fn add_waits(&mut self, process: ProcessId, (calls_ns, waits_ns): (u64, u64)) {
+        let sums = self.cpu_waits.entry(process).or_default();
+        add(&mut sums.0, calls_ns);
+        add(&mut sums.1, waits_ns);
+    }
+}
+
 #[derive(Debug)]
 struct Now {
     process: ProcessId,
     looks: Looks,
     calls: Spans,
     flights: Spans,
-    /// Time in calls while threads of the current process were sampled, and the part of it in which they waited for a processor, ns, summed
-    /// over threads.
-    cpu_waits: (f64, f64),
 }
 
-/// Partial result of one thread of the analyzer.
+/// Wall-clock times that one thread of the analyzer computed so far, and the state of the process being read.
 #[derive(Debug, Default)]
 pub struct Partial {
     times: Times,
@@ -101,7 +105,7 @@ pub struct Partial {
 }
 
 impl Partial {
-    /// Returns the final times of all processes.
+    /// Completes the last process, and returns the wall-clock times of all processes.
     #[must_use]
     pub fn times(mut self) -> Times {
         self.end_process();
@@ -112,9 +116,6 @@ impl Partial {
         let Some(now) = self.now.take() else { return };
         if now.looks.calls {
             self.times.calls.insert(now.process, now.calls.time().0);
-        }
-        if now.looks.waits {
-            self.times.cpu_waits.insert(now.process, (now.cpu_waits.0 as u64, now.cpu_waits.1 as u64));
         }
         if now.looks.flights {
             self.times.flights.insert(now.process, now.flights.time().0);
@@ -134,29 +135,29 @@ impl Analysis for Busy {
     }
 
     fn ordered(&self) -> bool {
-        self.of.iter().any(|looks| looks.calls || looks.flights || looks.waits)
+        // Waits are sums, which need no order.
+        self.of.iter().any(|looks| looks.calls || looks.flights)
     }
 
     fn block(&self, partial: &mut Partial, block: &Block<'_>) {
         let Some(looks) = self.looks_at(block.number) else { return };
         if partial.now.as_ref().is_none_or(|now| now.process != block.number) {
             partial.end_process();
-            let (calls, flights) = (Spans::with_limit(SPANS), Spans::with_limit(SPANS));
-            partial.now = Some(Now { process: block.number, looks, calls, flights, cpu_waits: (0.0, 0.0) });
+            let (calls, flights) = (Spans::default(), Spans::default());
+            partial.now = Some(Now { process: block.number, looks, calls, flights });
         }
         let Some(now) = &mut partial.now else { return };
         let (streams, shift) = (&block.process.streams, block.process.shift_ns);
         let intervals = block.process.cpu.of_thread(block.process.tid(block.thread));
+        let mut waits = (0_u64, 0_u64);
         for row in block.rows() {
             let Some(stream) = streams.get(row.stream.index()) else { continue };
             let keeps = keeps_its_thread(block.run, stream);
             if looks.waits && keeps {
                 let (begin, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-                let first = intervals.partition_point(|of| of.end <= begin);
-                for of in intervals.iter().skip(first).take_while(|of| of.begin < end) {
-                    let both = of.end.min(end).saturating_sub(of.begin.max(begin)) as f64;
-                    now.cpu_waits.0 += both;
-                    now.cpu_waits.1 += both * of.waiting();
+                for (of, both_ns) in during(intervals, begin, end) {
+                    add(&mut waits.0, both_ns);
+                    add(&mut waits.1, of.waits_of(both_ns));
                 }
             }
             if looks.calls && keeps {
@@ -165,14 +166,17 @@ impl Analysis for Busy {
                 now.flights.add(row.start, row.end);
             }
         }
+        if looks.waits {
+            partial.times.add_waits(block.number, waits);
+        }
     }
 
     fn merge(&self, into: &mut Partial, mut other: Partial) {
         into.end_process();
         other.end_process();
-        // Each process is read by one thread, so no process is in both partial results.
+        // If spans are computed, each process is read by one thread, so no process is in both partial results.
         into.times.calls.extend(other.times.calls);
         into.times.flights.extend(other.times.flights);
-        into.times.cpu_waits.extend(other.times.cpu_waits);
+        other.times.cpu_waits.into_iter().for_each(|(process, waits)| into.times.add_waits(process, waits));
     }
 }

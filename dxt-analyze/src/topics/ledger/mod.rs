@@ -4,7 +4,7 @@
 //! sync or lock. Time in calls of MPI-IO and HDF5 is divided further: waiting for the last rank, system calls, the rest.
 //!
 //! - [`parts`]: the parts into which a time is divided.
-//! - [`spans`], [`busy`]: wall-clock time that a process with several threads spent in calls.
+//! - [`busy`]: wall-clock time that a process with several threads spent in calls.
 //! - [`arrivals`]: time that each process waits in collective calls.
 //! - [`result`]: division of the time of each process and of the job; [`view`]: output of the result.
 
@@ -14,7 +14,6 @@ pub mod busy;
 mod in_report;
 pub mod parts;
 pub mod result;
-pub mod spans;
 pub mod view;
 
 pub use args::{Args, Options};

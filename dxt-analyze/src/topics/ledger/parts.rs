@@ -36,7 +36,7 @@ pub struct Parts {
     pub partial: bool,
 }
 
-/// Number of parts in which the process is in an I/O call.
+/// Number of parts of the run time in which the process is in an I/O call.
 const IN_CALLS: usize = 9;
 
 impl Parts {
@@ -73,13 +73,13 @@ impl Parts {
         ]
     }
 
-    /// Returns the time in I/O calls, ns.
+    /// Returns the sum of the parts in which the process is in an I/O call, ns.
     #[must_use]
     pub fn io_ns(&self) -> u64 {
         self.named()[..IN_CALLS].iter().map(|(_, ns)| *ns).sum::<Sum>().get()
     }
 
-    /// Returns the sum of all parts, ns.
+    /// Returns the sum of all parts of the run time, ns.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
         [self.io_ns(), self.no_io_ns, self.meeting_ns, self.cpu_wait_ns].into_iter().sum::<Sum>().get()

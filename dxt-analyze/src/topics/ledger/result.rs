@@ -13,20 +13,20 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use trace_format::op::{Layer, OpClass};
 
-/// Run time of a process, divided by activity.
+/// Run time of one process, divided by activity (reads, writes, waiting, ...).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProcessRow {
-    /// MPI rank; -1 for a process without MPI.
+    /// MPI rank of the row's process; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name of the process's node.
+    /// Host name of the node on which the row's process runs.
     pub node: String,
-    /// Process id.
+    /// Id of the row's process.
     pub pid: u32,
     /// Number of processes in the row; above 1 for a reduced record, which stands for several ranks.
     pub processes: u64,
-    /// Run time, summed over the row's processes, ns.
+    /// Run time of the row, summed over its processes, ns.
     pub run_ns: u64,
-    /// Division of the run time by activity.
+    /// Division of the row's run time by activity (reads, writes, waiting, ...).
     #[serde(flatten)]
     pub parts: Parts,
 }
@@ -64,9 +64,9 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     parts: Parts,
-    /// Time in blocking MPI-IO and HDF5 calls, ns.
+    /// Time of a process in blocking MPI-IO and HDF5 calls, ns.
     library_ns: u64,
-    /// Time in system calls made inside MPI-IO and HDF5 calls, ns.
+    /// Time of a process in system calls made inside MPI-IO and HDF5 calls, ns.
     inside_ns: u64,
     background_ns: u64,
 }
@@ -125,7 +125,7 @@ fn lifetime(process: &Process, last_ns: u64) -> u64 {
 }
 
 /// Returns the part of a process's time in calls that was a wait for a processor, 0 to 1, and its wait outside of calls, ns: the mean over
-/// its threads, for as long as any is sampled. `in_calls`: sums of [`Times::cpu_waits`].
+/// its threads, for as long as any is sampled. `calls_ns`, `waits_ns`: sums of [`Times::cpu_waits`].
 fn cpu_waits(process: &Process, (calls_ns, waits_ns): (u64, u64)) -> (f64, u64) {
     let (mut sampled, mut waits, mut longest) = (0_u64, 0_u64, 0_u64);
     for thread in process.cpu.threads() {

@@ -79,6 +79,14 @@ impl Outcome for LedgerReport {
 /// Minimum difference between a process's share of time in I/O and the mean share at which the summary sentence names the process.
 const FAR_ABOVE: f64 = 0.1;
 
+/// Formats a share in percent, with `at_least` before it if it is not empty.
+fn percent(share: f64, at_least: &str) -> String {
+    match share * 100.0 {
+        small if small > 0.0 && small < 0.05 && at_least.is_empty() => "less than 0.1 %".to_owned(),
+        percent => format!("{at_least}{percent:.1} %"),
+    }
+}
+
 /// Returns a sentence that sums up the result, such as `I/O takes 93.8 % of the run time (11.3 s of 12.0 s per rank)`.
 #[must_use]
 pub fn lead(ledger: &Ledger) -> String {
@@ -95,9 +103,8 @@ pub fn lead(ledger: &Ledger) -> String {
         format!("; {who}: {:.1} %", row.parts.io_share() * 100.0)
     });
     format!(
-        "I/O takes {}{:.1} % of the run time ({} of {}{whose}{})",
-        ledger.missing.at_least(),
-        ledger.io_share * 100.0,
+        "I/O takes {} of the run time ({} of {}{whose}{})",
+        percent(ledger.io_share, ledger.missing.at_least()),
         each(ledger.job.io_ns()),
         each(ledger.job.total_ns()),
         slowest.unwrap_or_default()

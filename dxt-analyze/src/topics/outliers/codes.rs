@@ -7,7 +7,8 @@ codes! {
         "Single operations take far longer than others of the same kind.",
         "Compares operations of the same layer, name and form. Reported if (1) operations >= box_min_sample; (2) \
          bandwidth < Q1 - fence_iqr x IQR, or, by duration, duration > Q3 + fence_iqr x IQR. Saving: excess over \
-         the time of the same bytes at the median bandwidth, or over a call of median duration.",
+         the time of the same bytes at the median bandwidth, or over a call of median duration. Always info: DXT-V001, \
+         DXT-V002 and DXT-V003 price long calls by the run time that they cost.",
         "Check what the slow operations share: a stripe, an OST, a node, a time window (run `dxt-analyze outliers` and `dxt-analyze timeline`). One \
          time window points to other jobs; one OST to the file system; one rank to its node.",
         "Xu et al., DXT: Darshan eXtended Tracing, CUG 2017, section IV; Tukey, Exploratory Data Analysis, 1977";
@@ -15,28 +16,31 @@ codes! {
         "A rank is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median rank. Reported if (1) ranks >= \
          units_min_sample; (2) modified z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) \
-         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= 3 ranks, >= min_slowdown at p <= \
-         false_discovery_rate / (4 x ranks), or, of >= 8, >= max(1.15, min_slowdown) by total time, with a gap to all \
-         others >= their max - 10th percentile. Saving: time minus that of the same calls at the median slowdown.",
+         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= 3 ranks, <= half are >= min_slowdown, \
+         each at p <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= max(35 %, their \
+         range); or (6) of >= 8, <= a quarter likewise by total time; or (7) it has >= 0.8 of >= 4 outliers (DXT-V002). \
+         Saving: time minus that of the same calls at the median slowdown.",
         "Compare its node, offsets and sizes with the others' (run `dxt-analyze outliers --by node` and `dxt-analyze stripes`).",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_NODE = "DXT-O003",
         "A node is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median node. Reported if (1) nodes >= \
          units_min_sample; (2) modified z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) \
-         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= 3 nodes, >= min_slowdown at p <= \
-         false_discovery_rate / (4 x nodes), or, of >= 3, >= max(1.15, min_slowdown) by total time, with a gap to all \
-         others >= their max - 10th percentile. Saving: time minus that of the same calls at the median slowdown.",
+         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) as for DXT-O002; or (6) of >= 3 nodes, <= a \
+         quarter by total time; or (7) it has >= 0.8 of >= 4 outliers (DXT-V002); or (8) all ranks of <= half of the \
+         nodes are slower than all others by >= half the range of these. Saving: time minus that of the same calls at \
+         the median slowdown.",
         "Have the node checked: its network link, its file system client, what else runs there.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_TARGET = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median target. Reported if (1) targets >= \
          units_min_sample; (2) z of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) q <= \
-         false_discovery_rate; or, in `report`, (5) of >= 3 targets, >= max(1.4, min_slowdown) at p <= \
-         false_discovery_rate / (4 x targets), or, of >= 8, >= max(1.6, min_slowdown) by total time, with a gap to all \
-         others >= their max - 10th percentile. Overloaded: its calls would usually take >= 2 x the others' median. \
-         Saving: time minus that of the same calls at the median slowdown.",
+         false_discovery_rate; or, in `report`, (5) to (7) as for DXT-O002, but >= max(1.5, min_slowdown), or, of two \
+         targets, >= max(2, min_slowdown), also for its fastest calls or beyond the waits of its load. Calls that reach \
+         several targets count for each; of the sets of targets with it, the least slow one. Overloaded: its calls \
+         would usually take >= 2 x the others' median. Saving: time minus that of the same calls at the median \
+         slowdown.",
         "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs \
          migrate`.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";

@@ -41,7 +41,7 @@ pub struct Distribution<'a, T> {
 /// Sample of the values in one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupSample {
-    /// Sampled bandwidths or durations.
+    /// Sampled bandwidths or durations of the operations in the group.
     pub sample: Sample,
     /// Number of operations that have no bandwidth because they moved no bytes.
     pub without_value: u64,

@@ -23,7 +23,7 @@ pub(crate) struct InReport<'a> {
     first: First<Distribution<'a, Group>, ByProcess<'a>, Work<'a>>,
 }
 
-/// Results of the first pass over the trace.
+/// Results of the outlier analyses in the first pass over the trace.
 #[derive(Debug)]
 pub(crate) struct Read {
     samples: Vec<GroupSample>,

@@ -27,7 +27,7 @@ pub struct OperationGroup {
     /// Layer, name and call variant of the operations.
     #[serde(flatten)]
     pub group: Group,
-    /// Number of operations in the sample.
+    /// Number of operations of the group from which the quartiles are computed.
     pub sample: u64,
     /// Number of operations that have no bandwidth because they moved no bytes.
     pub without_value: u64,
@@ -38,11 +38,11 @@ pub struct OperationGroup {
     pub verdict: Verdict,
     /// Number of operations beyond the fence: below it for bandwidths, above it for durations.
     pub outliers: u64,
-    /// Time in all outliers together, ns.
+    /// Sum of the durations of all outliers of the group, ns.
     pub time_ns: u64,
-    /// Time that the outliers lost compared with the group's median, ns.
+    /// Time that the group's outliers lost compared with the group's median, ns.
     pub extra_ns: u64,
-    /// Worst outliers, sorted by rank, pid and start.
+    /// Worst outliers of the group, sorted by rank, pid and start.
     pub rows: Vec<OutlierRow>,
 }
 
@@ -133,7 +133,7 @@ pub struct Outliers {
     pub operations: Vec<OperationGroup>,
     /// Results for groups of operations by unit; empty unless ranks, nodes, storage targets or files are compared.
     pub units: Vec<UnitGroup>,
-    /// Slowest unit of each group in each time window, if the user requested windows.
+    /// Slowest unit (rank, node, target or file) of each group of operations in each time window, if the user requested windows.
     pub stragglers: Vec<Straggler>,
     /// Reason why nothing can be compared; `None` if something was compared.
     pub nothing: Option<String>,

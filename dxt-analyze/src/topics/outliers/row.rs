@@ -6,23 +6,23 @@ use serde::Serialize;
 /// Slow operation: its bandwidth or duration lies beyond the fence (limit of the box-plot rule) of its group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OutlierRow {
-    /// MPI rank; -1 for a process without MPI.
+    /// MPI rank that made the operation; -1 for a process without MPI.
     pub rank: i32,
-    /// Host name of the process's node.
+    /// Host name of the node on which the operation was made.
     pub node: String,
-    /// Process id.
+    /// Id of the process that made the operation.
     pub pid: u32,
-    /// Path of the file.
+    /// Path of the file on which the operation was made.
     pub file: String,
-    /// Offset in the file, bytes; -1 if the operation has none.
+    /// Offset of the operation in the file, bytes; -1 if it has none.
     pub offset: i64,
     /// Size of the operation, bytes.
     pub length: u64,
-    /// Start, ns since the job's start.
+    /// Start of the operation, ns since the job's start.
     pub start_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the operation, ns since the job's start.
     pub end_ns: u64,
-    /// Bandwidth in bytes per second; `None` if no bytes were moved.
+    /// Bandwidth of the operation in bytes per second; `None` if it moved no bytes.
     pub bandwidth: Option<f64>,
     /// Number of the stripe that contains the first byte, counted from the file's start; `None` if the layout is unknown.
     pub stripe: Option<u64>,

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub struct Population {
     /// Number of ranks that made compared operations.
     pub ranks: u64,
-    /// Number of nodes with compared operations.
+    /// Number of nodes on which compared operations were made.
     pub nodes: u64,
-    /// Number of storage targets; 0 if unknown.
+    /// Number of storage targets on which the files of the compared operations lie; 0 if unknown.
     pub targets: u64,
     /// Number of files accessed by compared operations.
     pub files: u64,

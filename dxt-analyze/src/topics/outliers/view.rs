@@ -39,7 +39,7 @@ pub struct OutliersReport {
     pub result: Outliers,
     /// True if times are ns since 1970; false if ns since the job's start.
     pub absolute: bool,
-    /// Thresholds by which outliers were determined.
+    /// Thresholds by which outliers were distinguished.
     pub thresholds: Thresholds,
 }
 
@@ -50,7 +50,7 @@ pub struct OutliersReport {
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = outliers_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
     Ok(report)
 }
 
@@ -220,7 +220,7 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
     result
 }
 
-/// Explains why nothing, or not everything, can be compared; `None` if everything is compared.
+/// Explains why nothing (if `empty`), or not everything, can be compared; `None` if everything is compared.
 fn nothing(run: &Run, kind: UnitKind, empty: bool) -> Option<String> {
     let text = match kind {
         UnitKind::Target if !empty => return None,

@@ -24,7 +24,7 @@ pub struct Worst<'a> {
     pub fences: &'a [Option<Fence>],
     /// Value that is compared: bandwidth or duration.
     pub metric: Metric,
-    /// Maximum number of operations kept per group.
+    /// Maximum number of outliers kept per group of operations.
     pub keep: usize,
 }
 
@@ -33,7 +33,7 @@ pub struct Worst<'a> {
 pub struct Slow {
     /// Bandwidth in bytes/s, or `u64::MAX` - duration in ns; lower is worse.
     pub badness: u64,
-    /// Process, as an index into [`Run::processes`].
+    /// Process that made the operation, as an index into [`Run::processes`].
     pub process: ProcessId,
     /// Start of the operation, ns since the process's epoch.
     pub start: u64,
@@ -43,16 +43,16 @@ pub struct Slow {
     pub length: u64,
     /// End of the operation, ns since the process's epoch.
     pub end: u64,
-    /// Stream, as an index into the process's streams.
+    /// Stream (one operation, file and caller) of the operation, as an index into the process's streams.
     pub stream: StreamIx,
 }
 
 /// Outliers of one group of operations.
 #[derive(Clone, Debug, Default)]
 pub struct GroupWorst {
-    /// Number of outliers in the group.
+    /// Number of operations of the group that are outliers.
     pub count: u64,
-    /// Sum of the durations of all outliers, ns.
+    /// Sum of the durations of all outliers of the group, ns.
     pub time_ns: u64,
     /// Time that all outliers lost, compared with the same bytes (or calls) at the group's median, ns.
     pub extra_ns: u64,

@@ -8,9 +8,9 @@ use crate::render::table::human;
 use crate::render::{Cell, Figure, Table};
 use crate::text::units::agree;
 
-/// Maximum number of groups in a chart.
+/// Maximum number of groups of runs that a chart shows.
 const DRAWN: usize = 60;
-/// Maximum number of group names below a chart; more do not fit on a narrow page.
+/// Maximum number of names of groups (of repeated runs) below a chart; more do not fit on a narrow page.
 const NAMED: usize = 8;
 /// Maximum number of characters of a group name below a chart.
 const NAME: usize = 14;
@@ -34,7 +34,7 @@ macro_rules! bars {
     };
 }
 
-/// Returns the charts that have data.
+/// Returns those charts of the groups of runs for which there are values.
 pub(super) fn figures(result: &Scaling) -> Vec<Figure> {
     let efficiency =
         Bars { name: "efficiency", ink: Ink(2), unit: Unit::Times, of: |group| Spread::of([group.efficiency]) };

@@ -6,21 +6,21 @@ use std::cmp::Ordering;
 /// Property of a run by which runs are grouped: runs with equal values count as repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Number of ranks.
+    /// Groups runs with the same number of ranks.
     Ranks,
-    /// Number of nodes.
+    /// Groups runs with the same number of nodes.
     Nodes,
-    /// Name of the program.
+    /// Groups runs with the same name of the program.
     Program,
-    /// MPI library and version.
+    /// Groups runs with the same MPI library and version.
     Mpi,
-    /// Directory that contains the run's first file.
+    /// Groups runs whose first trace or log files are in the same directory.
     Folder,
-    /// No grouping: each run is a group of its own.
+    /// Groups nothing: each run is a group of its own.
     Run,
-    /// Command line argument at this position, counted from 1.
+    /// Groups runs with the same command line argument at this position, counted from 1.
     Place(usize),
-    /// Value of the program option of this name, or of an argument `name=value`.
+    /// Groups runs with the same value of the program option of this name, or of an argument `name=value`.
     Option(String),
 }
 
@@ -39,13 +39,13 @@ impl GroupBy {
         }
     }
 
-    /// Parses grouping keys separated by commas.
+    /// Parses grouping keys (such as `ranks`) separated by commas.
     #[must_use]
     pub fn parse_all(text: &str) -> Vec<Self> {
         text.split(',').map(str::trim).filter(|key| !key.is_empty()).map(Self::parse).collect()
     }
 
-    /// Returns the run's value of this grouping key; `-` if the run has none.
+    /// Returns the run's value of this grouping key, such as its number of ranks, as text; `-` if the run has none.
     #[must_use]
     pub fn key(&self, run: &RunRow) -> String {
         let none = || "-".to_owned();

@@ -33,11 +33,11 @@ pub struct RunRow {
     pub mpi: Option<String>,
     /// True if calls were not timed, so that values that depend on times are unknown.
     pub untimed: bool,
-    /// Bandwidths of reads and writes, by layer and caller.
+    /// Bandwidths of the run's reads and writes, by layer and caller.
     pub layers: Vec<LayerRow>,
-    /// Bandwidths by layer, regardless of the caller.
+    /// Bandwidths of the run's reads and writes by layer, regardless of the caller.
     pub whole_layers: Vec<LayerRow>,
-    /// Totals over all POSIX calls, regardless of the caller.
+    /// Number and time of all POSIX calls, regardless of the caller.
     pub posix: Calls,
     /// Recorded MPI-IO writes, and calls made inside the writes.
     pub mpiio_writes: Made,
@@ -52,9 +52,9 @@ pub struct RunRow {
 /// Number of calls and time in a set of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Calls {
-    /// Number of calls in the set.
+    /// Number of calls in the set (such as all POSIX calls).
     pub calls: u64,
-    /// Time in the calls, ns, summed over processes.
+    /// Time in the calls of the set (such as all POSIX calls), ns, summed over processes.
     pub time_ns: u64,
 }
 

@@ -17,13 +17,13 @@ use trace_format::op::Layer;
 /// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Count.
+    /// Number of things, such as calls or ranks.
     Count,
-    /// Bytes.
+    /// Number of bytes.
     Bytes,
-    /// Time, ns.
+    /// Duration, ns.
     Time,
-    /// Bytes per second.
+    /// Bandwidth, bytes per second.
     Rate,
     /// Share of a whole, 0 to 1.
     Share,
@@ -32,7 +32,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Formats a value of this unit as a table cell.
+    /// Formats a value in this unit as a table cell.
     #[must_use]
     pub fn cell(self, value: f64) -> Cell {
         match self {
@@ -61,17 +61,17 @@ pub fn ranged(unit: Unit, value: f64, spread: &Spread) -> Cell {
 /// Measure by which runs are compared, such as the run time.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// Name of the measure in JSON.
+    /// Name of the measure in JSON, such as `run_time_ns`.
     pub name: &'static str,
-    /// Name of the measure in tables.
+    /// Name of the measure in tables, such as `Run time`.
     pub title: &'static str,
-    /// CSV column names, with unit: median, minimum and maximum.
+    /// CSV column names, with unit: for the median, the minimum and the maximum over repeated runs.
     pub columns: [&'static str; 3],
     /// Unit of the measure's values, such as bytes.
     pub unit: Unit,
     /// True if the measure depends on the times of calls, which some logs do not have.
     timed: bool,
-    /// Computes the value for a run; `None` if it is unknown.
+    /// Function that computes the measure's value for a run; it returns `None` if the value is unknown.
     value: fn(&RunRow) -> Option<f64>,
 }
 
@@ -135,7 +135,7 @@ macro_rules! measures {
 measures! {
     /// Number of ranks; number of processes in a run without ranks.
     RANKS = "ranks", "Ranks", "ranks", Count, |run| Some(run.job.ranks as f64);
-    /// Number of nodes.
+    /// Number of nodes on which the job ran; unknown for some logs.
     NODES = "nodes", "Nodes", "nodes", Count, |run| run.job.nodes.map(|nodes| nodes as f64);
     /// Run time of the job, ns.
     RUN_TIME = "run_time_ns", "Run time", "run_time_s", Time, |run| Some(run.job.runtime_ns as f64);
@@ -143,11 +143,11 @@ measures! {
     IO_SHARE = "io_share", "Share of run time in I/O", "io_share", Share, |run| run.job.io_share;
     /// Time in I/O calls of the rank that spends most time in I/O calls, ns.
     SLOWEST = "slowest_ns", "Time in I/O, slowest rank", "slowest_s", Time, |run| Some(run.job.slowest_ns as f64);
-    /// Bytes that the program read.
+    /// Bytes that the program read, summed over all files.
     BYTES_READ = "bytes_read", "Read", "bytes_read", Bytes, |run| Some(run.job.called.bytes_read as f64);
-    /// Bytes that the program wrote.
+    /// Bytes that the program wrote, summed over all files.
     BYTES_WRITTEN = "bytes_written", "Written", "bytes_written", Bytes, |run| Some(run.job.called.bytes_written as f64);
-    /// Number of files used.
+    /// Number of files that the job used.
     FILES = "files", "Files", "files", Count, |run| Some(run.job.files as f64);
     /// Number of MPI-IO calls of all operations.
     MPIIO_CALLS = "mpiio_calls", "Calls of MPI-IO", "mpiio_calls", Count, |run| Some(run.job.inside_mpiio.mpiio.calls as f64);

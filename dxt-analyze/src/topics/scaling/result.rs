@@ -14,17 +14,18 @@ use trace_format::counters::SIZE_BINS;
 pub struct Group {
     /// Values of the grouping keys that the runs have in common, separated by commas.
     pub group: String,
-    /// Name of the program.
+    /// Name of the program that the group's runs executed.
     pub program: String,
-    /// Number of runs in the group.
+    /// Number of repeated runs in the group.
     pub runs: u64,
     /// Distribution of each measure over the runs, in the order of [`measures::ALL`]; `None` if the measure is unknown for all runs.
     #[serde(rename = "measures", serialize_with = "by_name")]
     values: Vec<Option<Spread>>,
-    /// Bandwidth per rank (bytes per second of run time) / that of the program's first group, from medians; `None` if no bytes were moved.
-    /// 1 means perfect scaling, strong or weak.
+    /// Bandwidth per rank (bytes per second of run time) / bandwidth per rank of the program's first group of runs, from medians; `None` if
+    /// no bytes were moved. 1 means perfect scaling, strong or weak.
     pub efficiency: Option<f64>,
-    /// Bandwidth (bytes per second of run time) / that of the program's first group, from medians.
+    /// Bandwidth (bytes per second of run time) / bandwidth of the program's first group of runs, from medians; `None` if no bytes were
+    /// moved.
     pub speedup: Option<f64>,
     /// Number of reads and writes by request size, for each layer.
     pub sizes: Vec<Sizes>,
@@ -37,7 +38,7 @@ pub struct Sizes {
     pub layer: String,
     /// Direction of the calls: `read` or `write`.
     pub direction: &'static str,
-    /// Number of reads or writes.
+    /// Number of reads (or writes) of the layer, summed over the runs of the group.
     pub calls: u64,
     /// Number of calls by request size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub sizes: [u64; SIZE_BINS],
@@ -93,13 +94,13 @@ impl Group {
 pub struct Scaling {
     /// Grouping keys, as the user gave them.
     pub group_by: String,
-    /// Groups of runs, sorted by the values of the grouping keys.
+    /// Groups of repeated runs, sorted by the values of the grouping keys.
     pub groups: Vec<Group>,
     /// Measured runs, in the order in which they were found.
     pub runs: Vec<RunRow>,
     /// Files that could not be read, with the reasons.
     pub left_out: Vec<LeftOut>,
-    /// Notes for the user.
+    /// Remarks about the result for the user.
     pub remarks: Vec<String>,
 }
 

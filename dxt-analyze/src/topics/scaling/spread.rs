@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// Median, mean and range of one measure over repeated runs.
+/// Median, mean and range of one measure (such as the run time) over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median of the runs; for an even number of runs, the mean of the two middle values.
+    /// Median of the measure over the runs; for an even number of runs, the mean of the two middle values.
     pub median: f64,
     /// Mean of the measure over the runs.
     pub mean: f64,
@@ -18,7 +18,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Computes the distribution of the known, finite values; `None` if there are none.
+    /// Computes the distribution of a measure from its value in each run: only known, finite values count. `None` if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = Option<f64>>) -> Option<Self> {
         let mut known: Vec<f64> = values.into_iter().flatten().filter(|value| value.is_finite()).collect();
@@ -28,7 +28,7 @@ impl Spread {
         Some(Self { median, mean, least: fold(f64::min)?, most: fold(f64::max)?, runs: known.len() as u64 })
     }
 
-    /// True if all runs have the same value.
+    /// True if all runs have the same value of the measure.
     #[must_use]
     pub fn is_one(&self) -> bool {
         self.least >= self.most

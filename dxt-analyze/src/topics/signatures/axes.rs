@@ -8,13 +8,13 @@ use serde::Serialize;
 /// Class of a pattern on the five axes of IOSIG, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Axes {
-    /// Operation: reads, writes, or both.
+    /// Operation of the accesses: reads, writes, or both.
     pub operation: &'static str,
     /// Spatial order of the accesses, e.g. `contiguous`.
     pub spatial: String,
     /// Size class of the accesses, relative to a page of 4,096 bytes.
     pub size: &'static str,
-    /// True if accesses differ in size.
+    /// True if the accesses of the pattern differ in size.
     pub variable_size: bool,
     /// Repetition of the pattern: single or repeating.
     pub repetition: &'static str,
@@ -25,7 +25,7 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// Converts a pattern's class to text.
+    /// Converts a pattern's class (its values on the five axes) to text.
     #[must_use]
     pub fn of(class: &Class) -> Self {
         let spatial = match class.spatial {

@@ -11,19 +11,19 @@ use trace_format::op::Layer;
 /// Group of signatures that are compared with each other to find a pattern across processes or files.
 #[derive(Debug)]
 pub struct Group<'a> {
-    /// I/O interface of the calls, e.g. MPI-IO.
+    /// I/O interface of the group's calls, e.g. MPI-IO.
     pub layer: Layer,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// True if all signatures are of one file.
+    /// True if all signatures of the group are of one file.
     pub one_file: bool,
     /// True if the signatures are of a series: several shared files, one per step.
     pub is_series: bool,
-    /// Signatures, each with the place of its process in [`Order`]; sorted by place, in a series by file, then place.
+    /// Signatures, each with the place (index) of its process in [`Order`]; sorted by place, in a series of files by file, then place.
     pub members: Vec<(u64, &'a Signed)>,
 }
 
-/// Order of processes: the place of a rank is its rank number; processes without a rank follow.
+/// Order of processes: the place (index) of a rank is its rank number; processes without a rank follow.
 #[derive(Debug)]
 pub struct Order<'a> {
     run: &'a Run,
@@ -43,7 +43,7 @@ impl<'a> Order<'a> {
         u64::try_from(rank).unwrap_or_else(|_| self.ranks + u64::from(process.0))
     }
 
-    /// True if all `places` belong to ranks, and none to a process without a rank.
+    /// True if all `places` (indices of processes in this order) belong to ranks, and none to a process without a rank.
     #[must_use]
     pub fn are_ranks(&self, places: &[u64]) -> bool {
         places.iter().all(|place| *place < self.ranks)
@@ -63,7 +63,7 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Returns the groups of signatures in a deterministic order.
+/// Returns the groups of signatures to compare, in a deterministic order.
 #[must_use]
 pub fn groups<'a>(run: &Run, order: &Order<'_>, signed: &'a [Signed]) -> Vec<Group<'a>> {
     let mut user: FxHashMap<FileId, Option<ProcessId>> = FxHashMap::default();

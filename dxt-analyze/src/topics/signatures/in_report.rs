@@ -16,7 +16,7 @@ use iosig::Limits;
 /// Maximum number of items (patterns, and stretches without a pattern) per signature in a report; all later accesses count as having no
 /// pattern.
 const ITEMS: usize = 256;
-/// Maximum number of rows per table.
+/// Maximum number of rows per table of the section.
 const LINES: usize = 10;
 
 /// Section of the HTML report with signatures; implements [`Reported`].
@@ -26,7 +26,7 @@ pub(crate) struct InReport<'a> {
     signing: Signing,
 }
 
-/// Result of the report's first pass over the trace.
+/// Result of the report's first pass over the trace: signatures, and the data to draw.
 #[derive(Debug)]
 pub(crate) struct Read {
     report: SignaturesReport,

@@ -17,7 +17,7 @@ impl<T> Listed<T> {
         Self { rows, most }
     }
 
-    /// Returns the number of rows that JSON omits.
+    /// Returns the number of rows that JSON omits from this list.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.rows.len().saturating_sub(self.most) as u64

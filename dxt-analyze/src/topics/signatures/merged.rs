@@ -16,40 +16,40 @@ use iosig::{Item, Pattern, Residue, Signature};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Signatures with their member numbers in a group.
+/// Signatures with their member numbers in a group (signatures that are compared with each other).
 type Members<'a> = Vec<(u64, &'a Signature)>;
 
 /// Access pattern that several processes share.
 #[derive(Clone, Debug, Serialize)]
 pub struct GlobalRow {
-    /// Names of the processes, e.g. `ranks 0-7`.
+    /// Names of the processes that share the pattern, e.g. `ranks 0-7`.
     pub processes: String,
     /// Number of processes that share the pattern.
     pub process_count: u64,
-    /// Path of the file; for several files, the common pattern of their paths with stars for differing parts.
+    /// Path of the accessed file; for several files, the common pattern of their paths with stars for differing parts.
     pub file: String,
     /// Number of files that are accessed with the pattern.
     pub files: u64,
-    /// I/O interface, e.g. `POSIX`.
+    /// I/O interface of the accesses, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Number of reads and writes by all processes.
+    /// Number of reads and writes with the pattern by all processes.
     pub accesses: u64,
-    /// Bytes read and written by all processes.
+    /// Bytes read and written with the pattern by all processes.
     pub bytes: u64,
-    /// Start of the first access, ns since the job's start.
+    /// Start of the first access with the pattern, ns since the job's start.
     pub start_ns: u64,
-    /// Start of the last access, ns since the job's start.
+    /// Start of the last access with the pattern, ns since the job's start.
     pub last_start_ns: u64,
-    /// End of the last access, ns since the job's start.
+    /// End of the last access with the pattern, ns since the job's start.
     pub end_ns: u64,
     /// Class of the pattern (operation, spatial order, size, ...).
     #[serde(flatten)]
     pub axes: Axes,
     /// Pattern of the first process, as text. Empty in loop notation if the accesses have no pattern.
     pub signature: String,
-    /// Description of the first access's offset as a function of the rank, e.g. `first + 100 per rank`.
+    /// Offset of the first access as a function of the rank, as text, e.g. `first + 100 per rank`.
     pub shift: String,
     /// Coefficient `a` in bytes, if each rank's first access begins at `a x rank + b`; else `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub(super) struct Grouped<'a> {
     pub(super) run: &'a Run,
     pub(super) order: &'a Order<'a>,
     pub(super) group: &'a Group<'a>,
-    /// Maximum number of members per process; in a series of files, per process and file.
+    /// Maximum number of members (signatures) per process; in a series of files, per process and file.
     pub(super) each: u64,
     /// Difference between the member numbers of a process in successive files of a series.
     pub(super) per_file: u64,
@@ -112,12 +112,12 @@ impl<'a> Grouped<'a> {
         Self { run, order, group, each, per_file, numbered }
     }
 
-    /// Returns the signatures of the group, each with its member number.
+    /// Returns the signatures of the group, each with its member number (encodes file and process).
     pub(super) fn signatures(&self) -> Vec<(u64, &'a Signature)> {
         self.numbered.iter().map(|(number, signed)| (*number, &signed.signature)).collect()
     }
 
-    /// Returns the index of a member's file: only members of one file can fill a range together.
+    /// Returns the index of the file of the member (signature) `number`: only members of one file can fill a range together.
     pub(super) fn part(&self, number: u64) -> u64 {
         if self.group.one_file || self.group.is_series { number / self.per_file } else { number }
     }
@@ -184,7 +184,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Returns the row for patterns that together fill a range, or that begin at equal distances; `None` if there is none.
+    /// Returns the row for patterns (`lines`) that together fill a range of the file, or that begin at equal distances; `None` if there is
+    /// none.
     fn tiled(&self, tiling: &Tiling, lines: &[&Line], options: &Options) -> Option<GlobalRow> {
         let mut members: Vec<u64> = lines.iter().flat_map(|line| line.numbers()).collect();
         members.sort_unstable();
@@ -215,7 +216,7 @@ impl<'a> Grouped<'a> {
         Some(GlobalRow { shift, shift_per_rank: per_rank, contiguous: filled, ..row })
     }
 
-    /// Creates a row whose totals are still 0.
+    /// Creates a row whose totals (accesses, bytes, times) are still 0.
     fn row(&self, who: Who, axes: Axes, signature: String) -> GlobalRow {
         GlobalRow {
             processes: who.processes,
@@ -237,7 +238,8 @@ impl<'a> Grouped<'a> {
         }
     }
 
-    /// Describes how the offset changes in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`.
+    /// Describes how the offset changes in each direction of the pattern: `first + 100 per rank, + 6400 per 64 ranks`. `several_files`:
+    /// true if the processes access several files.
     fn directions(&self, line: &Line, several_files: bool) -> String {
         let one = |direction: &Direction| {
             let shift = line.shift(direction).map_or_else(
@@ -274,7 +276,7 @@ impl<'a> Grouped<'a> {
         by.into_iter().filter_map(|(spatial, members)| self.residue_of(spatial, &members, options)).collect()
     }
 
-    /// Returns the members that have accesses without a pattern, grouped by the spatial order of these accesses.
+    /// Returns the members (signatures) that have accesses without a pattern, grouped by the spatial order of these accesses.
     pub(super) fn by_order(&self) -> Vec<(Spatial, Members<'a>)> {
         let mut by: BTreeMap<String, (Spatial, Members<'a>)> = BTreeMap::new();
         for (number, signature) in self.signatures() {
@@ -287,7 +289,8 @@ impl<'a> Grouped<'a> {
         by.into_values().collect()
     }
 
-    /// Sums the accesses without a pattern of `members`; returns the sums and the accesses' class. `None` without such accesses.
+    /// Sums the accesses without a pattern of `members` (signatures); returns the sums and the class of these accesses. `None` without such
+    /// accesses.
     pub(super) fn rest(&self, members: &[(u64, &Signature)], options: &Options) -> Option<(Residue, Class)> {
         let parts: Vec<Residue> = members.iter().map(|(_, signature)| signature.residue_sum()).collect();
         let start_ns = parts.iter().map(|part| part.start_ns).min()?;
@@ -334,7 +337,7 @@ impl<'a> Grouped<'a> {
         places.into_iter().collect()
     }
 
-    /// Returns the common pattern of the members' file names, and the number of files.
+    /// Returns the common pattern of the file names of `members` (member numbers of signatures), and the number of files.
     pub(super) fn files(&self, members: &[u64]) -> (String, u64) {
         let found = |number: &u64| self.member(*number).map(|signed| signed.whose.file);
         let files: BTreeSet<FileId> = members.iter().filter_map(found).collect();
@@ -352,7 +355,7 @@ struct Who {
 }
 
 impl GlobalRow {
-    /// Sets the row's totals to the sums over `lines`.
+    /// Sets the row's totals (accesses, bytes, times) to the sums over the patterns `lines`.
     fn of<'a>(self, lines: impl Iterator<Item = &'a Line> + Clone) -> Self {
         let sum = |of: fn(&Line) -> u128| lines.clone().map(of).fold(0_u128, u128::saturating_add);
         Self {

@@ -14,7 +14,7 @@ const IN_VIEW: &str = "_in_view";
 /// Names of an I/O interface's operations in one notation.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
-    /// Run with the table of operations.
+    /// Run whose table of operations supplies the names.
     pub run: &'a Run,
     /// I/O interface of the operations, e.g. MPI-IO.
     pub layer: Layer,

@@ -16,7 +16,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Passes the earliest accesses to `take` until `kept` accesses remain. Accesses with equal starts keep their order.
+    /// Passes the earliest accesses to `take` until `kept` accesses remain, and adds to `late` the number of those that come after an
+    /// access with a later start. Accesses with equal starts keep their order.
     fn hand_out(&mut self, kept: usize, late: &mut u64, mut take: impl FnMut(&Access)) {
         if !self.held.is_sorted_by_key(|access| access.start_ns) {
             self.held.sort_by_key(|access| access.start_ns);

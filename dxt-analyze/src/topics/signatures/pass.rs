@@ -14,9 +14,9 @@ pub const FOLLOWED: usize = 4096;
 /// Key of a signature: process, thread, file, interface and caller of its reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Whose {
-    /// Index into [`Run::processes`].
+    /// Process that made the calls, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// Index of the thread in the process's table.
+    /// Thread that made the calls, as an index into the process's table of threads.
     pub thread: u32,
     /// File of the calls, as an index into [`Run::files`].
     pub file: FileId,
@@ -33,18 +33,18 @@ pub struct Signed {
     pub whose: Whose,
     /// Signature recognised in the reads and writes.
     pub signature: Signature,
-    /// Number and time of the calls, by operation.
+    /// Number of calls and their time, by operation.
     pub calls: Vec<Calls>,
 }
 
 /// Totals of the reads or writes of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// Operation, as an index into [`Run::ops`].
+    /// Operation of the calls, as an index into [`Run::ops`].
     pub op: u16,
-    /// Number of calls of the operation.
+    /// Number of calls of the operation in the signature.
     pub calls: u64,
-    /// Time in calls of the operation, ns.
+    /// Time in the signature's calls of the operation, ns.
     pub time_ns: u64,
 }
 
@@ -136,7 +136,7 @@ impl Current {
     }
 }
 
-/// State of one thread of the analyzer.
+/// Signatures recognised so far by one thread of the analyzer, and the state of the traced thread being read.
 #[derive(Debug, Default)]
 pub struct Partial {
     done: Vec<Signed>,

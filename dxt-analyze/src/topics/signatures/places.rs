@@ -38,11 +38,12 @@ pub(super) struct Places {
 /// Classification of one recorded call: read or write with or without an offset, or another call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taken {
-    /// Call that is neither a read nor a write.
+    /// The call is neither a read nor a write.
     Nothing,
-    /// Read or write with unknown offset.
+    /// The call is a read or write with unknown offset.
     Nowhere,
-    /// Read or write of the signature with this index; the flag is false if the MPI file view in force is unknown.
+    /// The call is a read or write that belongs to the signature with this index; the flag is false if the MPI file view in force is
+    /// unknown.
     Access(u32, Access, bool),
 }
 

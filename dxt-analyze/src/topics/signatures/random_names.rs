@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Lengths of the random part in characters: for mkstemp(3), and for Python's tempfile.
 const LENGTHS: [usize; 2] = [6, 8];
 
-/// Replaces each number in a name by a star.
+/// Replaces each number in a file name by a star.
 pub(super) fn starred(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -22,7 +22,7 @@ pub(super) fn starred(name: &str) -> String {
     out
 }
 
-/// Returns the byte ranges of a name that may be its random part: at the end of a sequence of letters, digits and underscores.
+/// Returns the byte ranges of a file name that may be its random part: at the end of a sequence of letters, digits and underscores.
 pub(super) fn places(name: &str) -> impl Iterator<Item = Range<usize>> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let bytes = name.as_bytes();
@@ -36,7 +36,7 @@ pub(super) fn places(name: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Returns the form of a name whose random part is at `place`: question marks for this part, a star for each number elsewhere.
+/// Returns the form of a file name whose random part is at `place`: question marks for this part, a star for each number elsewhere.
 pub(super) fn form(name: &str, place: &Range<usize>) -> String {
     let part = |range: Range<usize>| starred(name.get(range).unwrap_or_default());
     format!("{}{}{}", part(0..place.start), "?".repeat(place.len()), part(place.end..name.len()))

@@ -21,44 +21,44 @@ use std::collections::BTreeMap;
 /// Totals of the reads and writes through one interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct LayerRow {
-    /// I/O interface, e.g. `POSIX`.
+    /// I/O interface of the reads and writes, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Number of reads and writes.
+    /// Number of reads and writes through the interface.
     pub accesses: u64,
-    /// Number of reads and writes that belong to a pattern.
+    /// Number of reads and writes through the interface that belong to a pattern.
     pub covered: u64,
-    /// Bytes read and written.
+    /// Bytes read and written through the interface.
     pub bytes: u64,
-    /// Bytes of reads and writes that belong to a pattern.
+    /// Bytes of reads and writes through the interface that belong to a pattern.
     pub covered_bytes: u64,
-    /// Number of patterns (loop nests) found.
+    /// Number of patterns (loop nests) found in the calls through the interface.
     pub patterns: u64,
 }
 
 /// One access pattern of one process, thread, file and interface; or all its accesses without a pattern.
 #[derive(Clone, Debug, Serialize)]
 pub struct LocalRow {
-    /// Name of the process, e.g. `rank 3`.
+    /// Name of the process that made the accesses, e.g. `rank 3`.
     pub process: String,
-    /// Index of the thread in the process.
+    /// Index, in the process, of the thread that made the accesses.
     pub thread: u32,
-    /// Path of the file.
+    /// Path of the accessed file.
     pub file: String,
-    /// I/O interface, e.g. `POSIX`.
+    /// I/O interface of the accesses, e.g. `POSIX`.
     pub layer: &'static str,
     /// True for calls made inside another interface's calls, false for calls made by the program.
     pub inside: bool,
-    /// Number of reads and writes.
+    /// Number of reads and writes in the row (one pattern, or all accesses without one).
     pub accesses: u64,
-    /// Bytes read and written.
+    /// Bytes of reads and writes in the row (one pattern, or all accesses without one).
     pub bytes: u64,
-    /// Start of the first access, ns since the job's start.
+    /// Start of the first access in the row (one pattern, or all accesses without one), ns since the job's start.
     pub start_ns: u64,
-    /// Start of the last access, ns since the job's start.
+    /// Start of the last access in the row (one pattern, or all accesses without one), ns since the job's start.
     pub last_start_ns: u64,
-    /// End of the last access, ns since the job's start.
+    /// End of the last access in the row (one pattern, or all accesses without one), ns since the job's start.
     pub end_ns: u64,
     /// Class of the pattern (operation, spatial order, size, ...).
     #[serde(flatten)]
@@ -70,7 +70,7 @@ pub struct LocalRow {
 /// Result of the command `signatures`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Signatures {
-    /// Totals of reads and writes per interface.
+    /// Totals of reads and writes per I/O interface.
     pub layers: Vec<LayerRow>,
     /// Access patterns of single processes, most bytes first; empty unless requested.
     pub local: Listed<LocalRow>,

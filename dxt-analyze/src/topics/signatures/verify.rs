@@ -13,11 +13,11 @@ use rustc_hash::FxHashMap;
 pub struct Verified {
     /// Number of reads and writes compared with signatures.
     pub accesses: u64,
-    /// Bytes of the reads and writes compared with signatures.
+    /// Bytes of the reads and writes that were compared with signatures.
     pub bytes: u64,
     /// Number of accesses that signatures regenerate in the correct order.
     pub covered: u64,
-    /// Bytes of the accesses that signatures regenerate.
+    /// Bytes of the accesses that signatures regenerate in the correct order.
     pub covered_bytes: u64,
     /// Number of accesses that differ from their signature, or that only the signature contains; 0 if all signatures are correct.
     pub wrong: u64,
@@ -106,7 +106,7 @@ impl Current<'_> {
     }
 }
 
-/// State of one thread of the analyzer.
+/// Result so far of one thread of the analyzer, and the state of the traced thread whose calls it compares.
 #[derive(Default)]
 pub struct Partial<'a> {
     verified: Verified,

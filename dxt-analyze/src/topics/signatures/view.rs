@@ -58,7 +58,7 @@ pub fn signatures(args: &Args) -> Result<SignaturesReport> {
     let (signed, apart, lost) = recognised(&run);
     args.files.write(&run, &signed, &args.options)?;
     let mut report = whole(&run, &signed, apart, &lost, &args.options);
-    verdict::price(&run, args.layout.as_deref(), &mut report.findings)?;
+    verdict::price(&run, args.layout.as_deref(), &args.output, &mut report.findings)?;
     Ok(report)
 }
 

@@ -72,7 +72,7 @@ struct OfFile(Vec<Set>);
 #[derive(Clone, Copy, Debug)]
 struct Now {
     calls: u64,
-    /// Number of handles of the file that are open.
+    /// Number of handles through which the process has the file open.
     open: u64,
     /// True from the time when several handles are open until all are closed: the trace does not record which handle's view applies to a
     /// call.
@@ -159,7 +159,7 @@ fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     run.window.is_none() && !missing && tids.all(|tid| Some(tid) == first)
 }
 
-/// View in force on each file, by index of the file.
+/// MPI file view in force on each file, by index of the file.
 #[derive(Debug, Default)]
 pub(super) struct State(Vec<Now>);
 

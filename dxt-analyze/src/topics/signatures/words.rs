@@ -14,7 +14,7 @@ pub(super) fn small(bytes: u128) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Returns the name of a file; `?` if unknown.
+/// Returns the name of the file with index `file`; `?` if unknown.
 pub(super) fn file(run: &Run, file: FileId) -> String {
     run.file(file).map_or_else(|| "?".into(), |file| file.name.clone())
 }
@@ -37,7 +37,7 @@ pub(super) fn unknown(axes: &Axes, options: &Options) -> String {
     }
 }
 
-/// Returns the text of a signature for a table cell.
+/// Returns the text of a signature for a table cell; for an empty signature, `no pattern` or the pattern's name in IOSIG's notation.
 pub(super) fn shown<'a>(signature: &'a str, axes: &'a Axes) -> &'a str {
     match signature {
         "" if axes.spatial == "random" => "no pattern",

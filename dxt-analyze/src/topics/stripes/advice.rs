@@ -151,7 +151,8 @@ fn one(code: Code, file: &FilePart, io_ns: u64, least: &Thresholds) -> Finding {
     Finding { severity, cost_ns, ..Finding::new(code, words).with(about) }
 }
 
-/// Returns text, severity and cost of the finding on stripes shared by several nodes (`between`), or by processes of one node.
+/// Returns text, severity and cost of the finding on stripes shared by several nodes (`between`), or by processes of one node. `io_ns`:
+/// time of all processes in I/O, with which the cost is compared.
 fn sharing(
     of: &Striped<'_>,
     between: bool,

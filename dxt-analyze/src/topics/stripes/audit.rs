@@ -17,9 +17,9 @@ use trace_format::op::OpClass;
 /// Totals over the operations on one storage target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TargetSum {
-    /// Number of operations that accessed the target.
+    /// Number of operations that accessed the storage target.
     pub operations: u64,
-    /// Bytes read from and written to the target.
+    /// Bytes that operations read from and wrote to the storage target.
     pub bytes: u64,
     /// Time in the operations, ns; the time of an operation on several targets is divided in proportion to bytes.
     pub time_ns: u64,
@@ -52,19 +52,20 @@ pub struct FileAudit {
     pub bytes: u64,
     /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
-    /// Size of the largest read or write, in bytes.
+    /// Size of the largest read or write of the file, in bytes.
     pub max_length: u64,
-    /// Number of operations that do not begin at a stripe boundary.
+    /// Number of reads and writes of the file that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Number of operations that do not end at a stripe boundary.
+    /// Number of reads and writes of the file that do not end at a stripe boundary.
     pub unaligned_end: u64,
-    /// Number of operations that do not begin or do not end at a stripe boundary.
+    /// Number of reads and writes of the file that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
+    /// Bytes of the reads and writes of the file that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
-    /// Number of operations that touch more than one stripe.
+    /// Number of reads and writes of the file that touch more than one stripe.
     pub crossing: u64,
-    /// Number of operations that touch more than one stripe although they are no longer than a stripe: alignment would reduce it to one.
+    /// Number of operations that touch more than one stripe although they are no longer than a stripe: aligned to stripes, they would touch
+    /// one.
     pub crossing_needlessly: u64,
     /// Number of operations whose stripes are unknown: they have no offset or bytes, or access a part of the file for which no layout
     /// component has objects.
@@ -73,7 +74,7 @@ pub struct FileAudit {
     pub on_metadata: u64,
     /// Totals by storage target; key `None` collects bytes whose target the layout does not name.
     pub targets: FxHashMap<Option<u32>, TargetSum>,
-    /// Durations of aligned and of unaligned operations, by size.
+    /// Durations of aligned and of unaligned operations on the file, by size.
     pub pace: Pace,
 }
 
@@ -103,7 +104,7 @@ impl FileAudit {
         }
     }
 
-    /// Adds the totals that do not depend on the stripe layout.
+    /// Adds the totals of calls that do not depend on the stripe layout. `is_write`: true for writes.
     fn all(&mut self, is_write: bool, calls: Stretch<'_>) {
         let count = calls.start.len() as u64;
         *(if is_write { &mut self.writes } else { &mut self.reads }) += count;
@@ -174,7 +175,7 @@ pub struct Audit<'a> {
 /// Result of the first pass: totals per file, partly written stripes, and load over time.
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    /// Totals of each file.
+    /// Totals of the accesses to each file.
     pub files: FxHashMap<FileId, FileAudit>,
     /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,

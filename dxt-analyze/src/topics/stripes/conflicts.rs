@@ -22,11 +22,11 @@ pub struct Conflict {
     pub stripe: StripeKey,
     /// Number of writes that overlap in time with a write of another process.
     pub writes: u64,
-    /// Sum of the durations of the overlapping writes, ns.
+    /// Sum of the durations of the writes that overlap in time with a write of another process, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two processes were writing, ns.
+    /// Wall-clock time during which at least two processes were writing to the stripe, ns.
     pub wall_ns: u64,
-    /// Number of processes whose writes overlap with a write of another process.
+    /// Number of processes whose writes to the stripe overlap in time with a write of another process.
     pub process_count: u64,
     /// First few processes with overlapping writes, in ascending order.
     pub processes: Vec<ProcessId>,
@@ -42,9 +42,9 @@ pub struct BetweenNodes {
     pub writes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_ns: u64,
-    /// Wall-clock time during which at least two nodes were writing, ns.
+    /// Wall-clock time during which at least two nodes were writing to the stripe, ns.
     pub wall_ns: u64,
-    /// Number of nodes whose writes overlap with a write from another node.
+    /// Number of nodes whose writes overlap in time with a write from another node.
     pub node_count: u64,
     /// Node indices of the first few nodes with overlapping writes, in ascending order.
     pub nodes: Vec<u32>,
@@ -122,7 +122,7 @@ fn sort_runs(writes: &mut Vec<Write>, room: &mut Vec<Write>) {
     }
 }
 
-/// Merges two sorted lists and appends the result to `into`.
+/// Merges two sorted lists of writes and appends the result to `into`.
 fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     while let (Some((a, later)), Some((b, others))) = (one.split_first(), other.split_first()) {
         if order(a, b).is_le() {
@@ -137,7 +137,7 @@ fn merge(mut one: &[Write], mut other: &[Write], into: &mut Vec<Write>) {
     into.extend_from_slice(other);
 }
 
-/// Buffers that are reused for each stripe.
+/// Buffers, for processes and for nodes, that are reused for each stripe.
 #[derive(Default)]
 struct Rooms {
     processes: Room<ProcessId>,
@@ -147,11 +147,11 @@ struct Rooms {
 /// Reusable buffers for one kind of owner of writes (processes or nodes).
 struct Room<T> {
     in_conflict: Vec<bool>,
-    /// By owner: end of the latest time span in which the owner is writing, ns.
+    /// For each owner (process or node): end of the latest time span in which it is writing, ns.
     until: FxHashMap<T, u64>,
-    /// Starts of all owners' time spans, ascending, ns.
+    /// Starts of the time spans in which owners (processes or nodes) are writing, ascending, ns.
     starts: Vec<u64>,
-    /// Ends of all owners' time spans, ns; sorted before use.
+    /// Ends of the time spans in which owners (processes or nodes) are writing, ns; sorted before use.
     ends: Vec<u64>,
 }
 
@@ -161,8 +161,8 @@ impl<T> Default for Room<T> {
     }
 }
 
-/// Returns the conflict (writes of several processes that overlap in time) on one stripe, if there is one; `writes` must be sorted by
-/// start.
+/// Returns the conflict (writes of several processes that overlap in time) on one stripe; `None` if there is none. `writes` must be sorted
+/// by start; `nodes` is the node index of each process.
 fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) -> Option<Conflict> {
     let processes = among(writes, |write| write.process, &mut rooms.processes)?;
     let node = |write: &Write| nodes.get(write.process.index()).copied().unwrap_or(u32::MAX);
@@ -184,7 +184,7 @@ fn one(stripe: StripeKey, writes: &[Write], nodes: &[u32], rooms: &mut Rooms) ->
     })
 }
 
-/// Totals over overlapping writes of different owners, which are processes or nodes.
+/// Totals over the writes of different owners (processes or nodes) that overlap in time.
 struct Among<T> {
     writes: u64,
     time_ns: u64,
@@ -257,7 +257,7 @@ impl<T: Copy + Eq> TwoBest<T> {
     }
 }
 
-/// Returns the wall-clock time during which at least two owners are writing, ns; `writes` must be sorted by start.
+/// Returns the wall-clock time during which at least two owners (processes or nodes) are writing, ns; `writes` must be sorted by start.
 fn wall_ns<T: Copy + Eq + Hash>(writes: &[Write], owner: impl Fn(&Write) -> T, room: &mut Room<T>) -> u64 {
     let Room { until, starts, ends, .. } = room;
     // Merges each owner's writes into disjoint time spans, so that concurrent writes of one owner do not count as two owners.

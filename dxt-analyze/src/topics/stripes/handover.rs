@@ -93,7 +93,8 @@ mod tests {
     use super::*;
     use crate::model::ProcessId;
 
-    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn; processes 0 and 1 share a node.
+    /// Builds writes to `stripes` stripes by processes 0, 1 and 2 in turn, where 0 and 1 share a node; the writes of process 2, before
+    /// which the lock is handed over, take `passed_ns`.
     fn handovers(passed_ns: u64, stripes: u64) -> Handovers {
         of_sizes(passed_ns, stripes, 20)
     }

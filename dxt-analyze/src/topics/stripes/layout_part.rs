@@ -6,17 +6,17 @@ use serde::Serialize;
 /// Component of a stripe layout: a range of file offsets with its own striping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentPart {
-    /// First byte of the component's range in the file.
+    /// File offset of the first byte of the component's range.
     pub start: u64,
     /// End (exclusive) of the component's range, in bytes; `None` for the rest of the file.
     pub end: Option<u64>,
-    /// Stripe size in bytes.
+    /// Size of a stripe of the component, in bytes.
     pub stripe_size: u64,
     /// Number of stripes (objects) of the component.
     pub stripe_count: u32,
     /// Storage targets (OSTs) of the component's objects, in order; empty if unknown.
     pub osts: Vec<u32>,
-    /// Name of the OST pool; empty if there is none.
+    /// Name of the component's pool of OSTs; empty if there is none.
     pub pool: String,
     /// True if the component's objects exist, so that they can hold data.
     pub active: bool,
@@ -34,7 +34,7 @@ pub struct ComponentPart {
 /// Stripe layout of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LayoutPart {
-    /// Source of the layout, e.g. Lustre or a guess.
+    /// Source of the layout: the trace (Lustre, Ceph), a file given with `--layout`, or a guess.
     pub origin: LayoutOrigin,
     /// Components of the layout; a single one if the layout is not composite.
     pub components: Vec<ComponentPart>,

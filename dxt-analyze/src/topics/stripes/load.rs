@@ -106,7 +106,7 @@ impl Span {
 /// Part of an operation that is served by one storage target.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Index of the storage target.
+    /// Index of the storage target that serves the part.
     pub target: u32,
     /// Bytes of the operation on the target.
     pub bytes: u64,
@@ -158,7 +158,7 @@ impl LoadOverTime {
         self.0.get_mut(begin..begin + bins).unwrap_or_default()
     }
 
-    /// Merges the load counted by another thread.
+    /// Adds the load of the storage targets that another thread of the analyzer counted.
     pub fn merge(&mut self, other: Self) {
         if self.0.is_empty() {
             *self = other;
@@ -239,7 +239,7 @@ fn moment(rows: &Rows, all: &[(Option<u32>, &[Cell])], bin: usize) -> Option<Mom
 pub struct LoadPart {
     /// Start of the first time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Length of a time bin, ns.
+    /// Length of a time bin of the load, ns.
     pub bin_ns: u64,
     /// Number of storage targets that the layouts name, used or not.
     pub known_targets: u64,
@@ -251,14 +251,14 @@ pub struct LoadPart {
     pub moments: Vec<MomentPart>,
 }
 
-/// Load of one target over time.
+/// Load of one storage target over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TargetLoad {
-    /// OST index; `None` for the sum of all targets without an entry of their own.
+    /// OST index of the target; `None` for the sum of all targets without an entry of their own.
     pub ost: Option<u32>,
-    /// Bytes read and written in each time bin.
+    /// Bytes read from and written to the target in each time bin.
     pub bytes: Vec<u64>,
-    /// Time of calls in each time bin, ns; the time of a call on several targets is divided in proportion to bytes.
+    /// Time of calls on the target in each time bin, ns; the time of a call on several targets is divided in proportion to bytes.
     pub time_ns: Vec<u64>,
 }
 
@@ -267,13 +267,13 @@ pub struct TargetLoad {
 pub struct MomentPart {
     /// Start of the time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Bytes on all targets together in the time bin.
+    /// Bytes read from and written to all targets together in the time bin.
     pub bytes: u64,
-    /// Number of targets that got any bytes in the time bin.
+    /// Number of storage targets that got any bytes in the time bin.
     pub busy_targets: u64,
     /// OST index of the busiest target, which got most bytes.
     pub busiest: u32,
-    /// Bytes on the busiest target in the time bin.
+    /// Bytes read from and written to the busiest target in the time bin.
     pub busiest_bytes: u64,
     /// Bytes on the busiest target / mean bytes over all targets that the layouts name.
     pub busiest_to_mean: f64,

@@ -5,16 +5,16 @@ use crate::model::Run;
 /// Time span that is examined, divided into time bins of equal length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Start of the first bin, ns since the job's start.
+    /// Start of the first time bin, ns since the job's start.
     pub start_ns: u64,
-    /// Length of a bin, ns.
+    /// Length of a time bin, ns.
     pub bin_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins in the span.
     pub bins: usize,
 }
 
 impl Timeline {
-    /// Covers the time from the first to the last segment of `run` (within its time window) in at most `bins` bins.
+    /// Creates a time span from the first to the last segment of `run` (within its time window), divided into at most `bins` bins.
     #[must_use]
     pub fn of(run: &Run, bins: usize) -> Self {
         let heads = run.processes.iter().flat_map(|process| {
@@ -29,7 +29,7 @@ impl Timeline {
         Self::between(start.min(last), end, bins)
     }
 
-    /// Covers the time from `start` to `end` in at most `bins` bins.
+    /// Creates a time span from `start` to `end`, divided into at most `bins` bins.
     #[must_use]
     pub fn between(start: u64, end: u64, bins: usize) -> Self {
         if start >= end {

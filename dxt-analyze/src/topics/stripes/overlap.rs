@@ -62,7 +62,7 @@ fn plan_within(contested: &[(StripeKey, Writers)], held: u64, passes: usize) -> 
 /// Write to a part of a contested stripe (partly written by several processes); its start and end are in ns since the job's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Write {
-    /// Index of the write's stripe in the batch.
+    /// Index, in the batch, of the stripe that the write touches.
     pub(super) slot: u32,
     pub(super) start: u64,
     pub(super) end: u64,
@@ -128,8 +128,8 @@ impl Table {
 }
 
 impl OfFile {
-    /// Returns the batch index of the stripe that begins at file offset `start`; `None` if it is not in the batch. `near` is the position
-    /// of the last lookup: a process mostly writes in order, so the next stripe is usually shortly after it.
+    /// Returns the batch index of the stripe that begins at file offset `start`; `None` if no stripe of the batch does. `near` is the
+    /// position of the last lookup: a process mostly writes in order, so the next stripe is usually shortly after it.
     #[inline]
     fn slot(&self, start: u64, near: &mut usize) -> Option<u32> {
         if let Some(table) = &self.table {

@@ -9,7 +9,7 @@ pub use crate::words::stripes::PacePart;
 struct Sample {
     count: u64,
     sum_ns: u64,
-    /// Sum of squared durations, ns²; an integer, so that the order of additions does not matter.
+    /// Sum of the squared durations of the operations, ns²; an integer, so that the order of additions does not matter.
     squares: u128,
 }
 
@@ -50,7 +50,7 @@ struct Class {
 }
 
 impl Pace {
-    /// Adds an operation of `length` bytes that took `duration_ns`.
+    /// Adds an operation of `length` bytes that took `duration_ns` and is unaligned to stripes if `is_unaligned`.
     #[inline]
     pub fn add(&mut self, is_write: bool, length: u64, is_unaligned: bool, duration_ns: u64) {
         let class = Class { is_write, log2: length.max(1).ilog2() };
@@ -72,7 +72,7 @@ impl Pace {
         self.samples(class).iter_mut().zip(samples).for_each(|(mine, more)| mine.merge(more));
     }
 
-    /// Merges the samples collected by another thread.
+    /// Adds the samples that another thread of the analyzer collected.
     pub fn merge(&mut self, other: &Self) {
         for (class, theirs) in &other.0 {
             let mine = self.samples(*class);

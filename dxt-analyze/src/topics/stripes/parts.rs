@@ -38,9 +38,9 @@ impl FilePart {
 pub struct TargetPart {
     /// OST index of the storage target; `None` if the layout does not name the target.
     pub ost: Option<u32>,
-    /// Number of operations that accessed the target.
+    /// Number of operations on the file that accessed the target.
     pub operations: u64,
-    /// Bytes read from and written to the target.
+    /// Bytes that operations on the file read from and wrote to the target.
     pub bytes: u64,
     /// Time in the operations, ns; the time of an operation on several targets is divided in proportion to bytes.
     pub time_ns: u64,
@@ -54,13 +54,13 @@ pub struct SharingPart {
     pub contested_stripes: u64,
     /// Number of shared stripes: several processes wrote a part of them at overlapping times.
     pub shared_stripes: u64,
-    /// Number of writes that overlap in time with a write of another process to the same stripe.
+    /// Number of writes to the file that overlap in time with a write of another process to the same stripe.
     pub writes: u64,
-    /// Sum of the durations of the overlapping writes, ns.
+    /// Sum of the durations of the writes that overlap in time with a write of another process to the same stripe, ns.
     pub time_ns: u64,
     /// Number of shared stripes that several nodes wrote at overlapping times.
     pub stripes_between_nodes: u64,
-    /// Number of writes that overlap in time with a write from another node.
+    /// Number of writes to the file that overlap in time with a write from another node to the same stripe.
     pub writes_between_nodes: u64,
     /// Sum of the durations of the writes that overlap with a write from another node, ns.
     pub time_between_nodes_ns: u64,
@@ -115,10 +115,10 @@ impl SharingPart {
     }
 }
 
-/// Result of the stripe audit for one file.
+/// Result of the stripe audit (accesses by stripe and storage target) for one file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// Path of the file.
+    /// Path of the audited file.
     pub file: String,
     /// Stripe layout of the file.
     pub layout: LayoutPart,
@@ -132,17 +132,17 @@ pub struct FilePart {
     pub bytes: u64,
     /// Time in reads and writes of the file, summed over calls, ns.
     pub time_ns: u64,
-    /// Size of the largest operation, in bytes.
+    /// Size of the largest read or write of the file, in bytes.
     pub max_length: u64,
-    /// Number of operations that do not begin or do not end at a stripe boundary.
+    /// Number of reads and writes of the file that do not begin or do not end at a stripe boundary.
     pub unaligned: u64,
-    /// Bytes of the operations that do not begin or do not end at a stripe boundary.
+    /// Bytes of the reads and writes of the file that do not begin or do not end at a stripe boundary.
     pub unaligned_bytes: u64,
-    /// Number of operations that do not begin at a stripe boundary.
+    /// Number of reads and writes of the file that do not begin at a stripe boundary.
     pub unaligned_start: u64,
-    /// Number of operations that do not end at a stripe boundary.
+    /// Number of reads and writes of the file that do not end at a stripe boundary.
     pub unaligned_end: u64,
-    /// Number of operations that touch more than one stripe.
+    /// Number of reads and writes of the file that touch more than one stripe.
     pub crossing: u64,
     /// Number of operations that touch more than one stripe although they are no longer than a stripe.
     pub crossing_needlessly: u64,
@@ -167,7 +167,7 @@ pub struct FilePart {
 /// Result of the stripe audit: per file, and over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stripes {
-    /// Files, sorted by I/O time, longest first.
+    /// Results for each file, sorted by I/O time, longest first.
     pub files: Vec<FilePart>,
     /// Paths of files that were read or written but have neither a stripe layout nor a preferred I/O size.
     pub without_layout: Vec<String>,
@@ -179,6 +179,6 @@ pub struct Stripes {
     pub ost_load: Option<LoadPart>,
     /// Completeness of the trace.
     pub missing: Completeness,
-    /// Findings on stripes.
+    /// Findings on the files' stripes, layouts and alignment.
     pub findings: Vec<Finding>,
 }

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// Results of all passes of the stripe audit.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Totals of each file from the first pass.
+    /// Totals of the accesses to each file, from the first pass.
     pub files: FxHashMap<FileId, FileAudit>,
     /// Contested stripes (several processes wrote a part of them), with their writers.
     pub contested: Vec<(StripeKey, Writers)>,

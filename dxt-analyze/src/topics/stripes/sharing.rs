@@ -10,7 +10,7 @@ use crate::shared::sampled_table::{Followed as Hashed, Key, Value};
 /// Stripe of a file, identified by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StripeKey {
-    /// Index into the run's files.
+    /// File with the stripe, as an index into the run's files.
     pub file: FileId,
     /// File offset of the stripe's first byte.
     pub start: u64,
@@ -33,9 +33,9 @@ pub struct Writers {
     pub node: u32,
     /// True if processes on more than one node wrote a part of the stripe.
     pub several_nodes: bool,
-    /// Number of writes to a part of the stripe.
+    /// Number of writes that cover a part of the stripe.
     pub writes: u64,
-    /// Time in writes to a part of the stripe, ns.
+    /// Time in writes that cover a part of the stripe, ns.
     pub time_ns: u64,
 }
 
@@ -103,7 +103,7 @@ impl Table {
         }
     }
 
-    /// Merges another thread's table; it has the same limit, and so the same form.
+    /// Adds the stripes of another thread's table, which has the same limit, and so is of the same variant.
     fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Small(mine), Self::Small(theirs)) => mine.merge(theirs),
@@ -150,7 +150,7 @@ impl Followed {
         Self { stripes: Table::with_limit(limit), open: None }
     }
 
-    /// Adds one write to a part of `stripe`. Queries need a call of [`Self::settle`] first.
+    /// Adds one write to a part of `stripe`, made by `process` on `node` in `time_ns` ns. Queries need a call of [`Self::settle`] first.
     #[inline]
     pub fn add(&mut self, stripe: StripeKey, process: ProcessId, node: u32, time_ns: u64) {
         match &mut self.open {
@@ -181,7 +181,7 @@ impl Followed {
         self.stripes.settle();
     }
 
-    /// Merges the stripes tracked by another thread.
+    /// Adds the stripes that another thread of the analyzer tracked.
     pub fn merge(&mut self, mut other: Self) {
         other.close();
         self.close();

@@ -43,7 +43,7 @@ pub struct StripesReport {
 pub fn stripes(args: &Args) -> Result<StripesReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = stripes_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &mut report.result.findings)?;
+    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
     Ok(report)
 }
 

@@ -11,13 +11,13 @@ use trace_format::op::OpClass;
 /// Totals over the calls on one HDF5 data set.
 #[derive(Clone, Debug, Serialize)]
 pub struct DataSetRow {
-    /// Path of the file that contains the data set.
+    /// Path of the HDF5 file that contains the data set.
     pub file: String,
     /// Path of the data set inside the file.
     pub data_set: String,
-    /// Size of an element, bytes; 0 if unknown.
+    /// Size of an element of the data set, bytes; 0 if unknown.
     pub element_bytes: u32,
-    /// Largest extent seen, in elements per dimension.
+    /// Largest extent of the data set that was seen, in elements per dimension.
     pub extent: Vec<u64>,
     /// Number of processes that used the data set.
     pub processes: u64,
@@ -25,11 +25,11 @@ pub struct DataSetRow {
     pub reads: u64,
     /// Number of writes to the data set.
     pub writes: u64,
-    /// Bytes of the elements read.
+    /// Bytes of the data set's elements that the program read.
     pub bytes_read: u64,
-    /// Bytes of the elements written.
+    /// Bytes of the data set's elements that the program wrote.
     pub bytes_written: u64,
-    /// Time in calls, ns, summed over processes.
+    /// Time in the calls on the data set, ns, summed over processes.
     pub time_ns: u64,
     /// Number of reads by type of HDF5 selection (all, regular hyperslab, ...).
     pub read_selections: BTreeMap<&'static str, u64>,
@@ -114,13 +114,13 @@ fn by_kind(selected: &Selected) -> BTreeMap<&'static str, u64> {
 /// MPI-IO hint of a file, with the values requested and in effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HintRow {
-    /// Path of the file.
+    /// Path of the file for which the hint is set.
     pub file: String,
-    /// Name of the hint.
+    /// Name of the MPI-IO hint, such as `cb_nodes`.
     pub key: String,
-    /// Values that the program requested.
+    /// Values of the hint that the program requested.
     pub asked: Vec<String>,
-    /// Values that MPI-IO reports to be in effect.
+    /// Values of the hint that MPI-IO reports to be in effect.
     pub in_effect: Vec<String>,
 }
 
@@ -168,7 +168,7 @@ pub fn hints(run: &Run) -> Vec<HintRow> {
 /// Number of calls that used MPI datatypes of one constructor in one role on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DatatypeRow {
-    /// Path of the file.
+    /// Path of the file on which the datatypes were used.
     pub file: String,
     /// Use of the datatype: `filetype`, `write buffer`, ...
     pub role: &'static str,
@@ -193,7 +193,7 @@ pub fn datatypes(run: &Run) -> Vec<DatatypeRow> {
 /// Extents of the MPI datatypes used in one role on a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ExtentRow {
-    /// Path of the file.
+    /// Path of the file on which the datatypes were used.
     pub file: String,
     /// Use of the datatypes: `filetype`, `write buffer`, ...
     pub role: &'static str,

@@ -20,11 +20,11 @@ use trace_format::counters::Counters;
 /// Description of the job: program, user, start, MPI library, tracer.
 #[derive(Clone, Debug, Serialize)]
 pub struct JobPart {
-    /// Key that all trace files of the job share.
+    /// Job key: identifier that all trace files of the job share.
     pub key: String,
     /// Job id assigned by the batch scheduler.
     pub scheduler: String,
-    /// Path of the executable.
+    /// Path of the program's executable.
     pub exe: String,
     /// Command line arguments, beginning with the program's name.
     pub args: Vec<String>,
@@ -32,19 +32,19 @@ pub struct JobPart {
     pub cwd: String,
     /// User id of the job's owner.
     pub uid: u32,
-    /// Earliest start of a process, ns since 1970-01-01 UTC.
+    /// Earliest start of a process of the job, ns since 1970-01-01 UTC.
     pub start_unix_ns: i64,
-    /// Earliest start of a process, as text (date and time).
+    /// Earliest start of a process of the job, as text (date and time).
     pub start: String,
     /// Time from the earliest start to the latest end of any process, ns.
     pub runtime_ns: u64,
-    /// MPI implementation (MPICH, Open MPI, ...); empty without MPI.
+    /// Name of the MPI implementation (MPICH, Open MPI, ...); empty without MPI.
     pub mpi: String,
     /// Version of the MPI library.
     pub mpi_version: String,
     /// Number of MPI ranks of the job.
     pub mpi_ranks: u32,
-    /// Version of the tracer.
+    /// Version of the tracer that recorded the job.
     pub tracer: String,
     /// Settings of the tracer that affected what was recorded: name and value.
     pub settings: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub struct JobPart {
 /// Totals over the calls of one operation from one caller.
 #[derive(Clone, Debug, Serialize)]
 pub struct OperationRow {
-    /// Layer, operation and call variant.
+    /// Layer, operation and call variant of the calls.
     #[serde(flatten)]
     pub group: Group,
     /// True for calls made inside an HDF5 call, but not inside an MPI-IO call.
@@ -69,11 +69,11 @@ pub struct OperationRow {
     pub count: u64,
     /// Number of calls that have only counters and no segment; included in `count`.
     pub missing: u64,
-    /// Bytes transferred by the calls of the operation.
+    /// Bytes transferred by these calls of the operation.
     pub bytes: u64,
-    /// Time in the calls, ns, summed over processes and threads.
+    /// Time in these calls of the operation, ns, summed over processes and threads.
     pub time_ns: u64,
-    /// Duration of the longest call, ns.
+    /// Duration of the longest of these calls, ns.
     pub max_ns: u64,
     /// Bytes / `time_ns`, in bytes per second; `None` if the operation moves no data.
     pub bandwidth: Option<f64>,
@@ -82,7 +82,7 @@ pub struct OperationRow {
 /// Totals over the calls that the program itself made on one file, without calls made inside libraries.
 #[derive(Clone, Debug, Serialize)]
 pub struct FileRow {
-    /// Path of the file.
+    /// Path of the file on which the calls were made.
     pub file: String,
     /// Number of processes that used the file.
     pub processes: u64,
@@ -92,7 +92,7 @@ pub struct FileRow {
     pub bytes_read: u64,
     /// Bytes that the program wrote to the file.
     pub bytes_written: u64,
-    /// Time in the calls, ns, summed over processes.
+    /// Time in the calls on the file, ns, summed over processes.
     pub time_ns: u64,
     /// Short description of the stripe layout, or the reason why the layout is unknown; `None` if there is neither.
     pub layout: Option<String>,
@@ -114,13 +114,13 @@ pub struct Summary {
     pub nodes: Option<u64>,
     /// Number of files that the program used.
     pub files: u64,
-    /// Number of recorded segments that can be read.
+    /// Number of recorded segments (records of single calls) that can be read.
     pub segments: u64,
     /// Number of operations that have only counters because memory for segments was full.
     pub missing_segments: u64,
     /// Number of operations that by design have only counters (`DXT_ENABLE=counters`).
     pub counted_operations: u64,
-    /// Number of segments that cannot be read.
+    /// Number of segments (records of single calls) that cannot be read.
     pub lost_segments: u64,
     /// Bytes that the program read, each byte counted once.
     pub bytes_read: u64,
@@ -132,9 +132,9 @@ pub struct Summary {
     pub write_ns: u64,
     /// Time in all other calls that the program itself made, ns, summed over processes.
     pub other_ns: u64,
-    /// Totals by layer, operation and caller.
+    /// Totals of calls by layer, operation and caller.
     pub operations: Vec<OperationRow>,
-    /// Bandwidths by layer and caller.
+    /// Bandwidths of reads and writes by layer and caller.
     pub bandwidths: Vec<LayerRow>,
     /// Files on which the program spent most time, longest time first.
     pub top_files: Vec<FileRow>,
@@ -147,7 +147,7 @@ pub struct Summary {
     /// Access profiles (common sizes, strides, alignment) of the listed files, longest time first; of a full trace only if the user
     /// requests them.
     pub profiles: Vec<FileProfile>,
-    /// Completeness of the trace.
+    /// Completeness of the trace: missing parts, with reasons.
     pub missing: Completeness,
     /// Findings about the trace itself.
     pub findings: Vec<Finding>,

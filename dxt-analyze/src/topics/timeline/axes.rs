@@ -9,19 +9,19 @@ use serde::Serialize;
 
 /// Maximum number of rows of a grid (rows by time bins).
 pub const ROWS: usize = 256;
-/// Maximum number of files with a row of their own.
+/// Maximum number of files with a row of their own in the grid of files.
 const FILE_ROWS: usize = 63;
-/// Maximum number of rows for the offsets of a file.
+/// Maximum number of rows for the offsets of one file in its grid.
 pub const OFFSET_ROWS: usize = 96;
-/// Maximum number of files whose offsets are shown.
+/// Maximum number of files whose offsets over time are shown.
 pub const OFFSET_FILES: usize = 6;
 
 /// Row of a grid, which shows one or several ranks, nodes, targets or files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Label of the row, such as `ranks 0–7`.
+    /// Label of the grid's row, such as `ranks 0–7`.
     pub label: String,
-    /// Number of processes, targets or files that share the row.
+    /// Number of processes (in grids of ranks and of nodes), targets or files that share the row.
     pub members: u64,
 }
 
@@ -133,7 +133,7 @@ pub fn files(run: &Run, totals: &[StreamTotal]) -> Axis {
 pub struct Targets {
     /// Rows of the grid of storage targets.
     pub axis: Axis,
-    /// Position in the sorted list, by index of the storage target.
+    /// Position in the sorted list of storage targets, by index of the target.
     pub place: FxHashMap<u32, u32>,
 }
 
@@ -164,7 +164,7 @@ pub fn targets(layouts: &[Option<FileLayout>]) -> Targets {
 /// Axis of the offsets in one file: each row is an offset range of equal size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Offsets {
-    /// File, as an index into [`Run::files`].
+    /// File whose offsets are shown, as an index into [`Run::files`].
     pub file: FileId,
     /// Size of a row's offset range, bytes; a power of two.
     pub row_bytes: u64,
@@ -173,7 +173,7 @@ pub struct Offsets {
 }
 
 impl Offsets {
-    /// Returns the row of an offset by a shift: a division for each call would be slow.
+    /// Returns the index of the row that contains an offset; computed by a shift, since a division for each call would be slow.
     #[inline]
     #[must_use]
     pub fn row(&self, offset: u64) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::series::Bin;
 
-/// Maximum number of cells into which time bins are grouped; the search takes time quadratic in this number.
+/// Maximum number of cells (groups of neighbouring time bins); the search takes time quadratic in this number.
 const CELLS: usize = 1000;
 
 /// Group of neighbouring time bins that [`cuts`] never divides.
@@ -51,7 +51,8 @@ pub(super) fn cuts(bins: &[Bin], share: f64, least: f64) -> Vec<usize> {
     out
 }
 
-/// Groups neighbouring bins into cells, merging successive cells of one pure kind. Bins without calls are skipped.
+/// Groups neighbouring time bins into cells that are never divided, merging successive cells of one pure kind of activity. Bins without
+/// calls are skipped.
 fn cells(bins: &[Bin]) -> Vec<Cell> {
     let step = bins.len().div_ceil(CELLS).max(1);
     let mut out: Vec<Cell> = Vec::new();
@@ -76,7 +77,7 @@ fn cells(bins: &[Bin]) -> Vec<Cell> {
     out
 }
 
-/// Returns the sum of `kinds` times the entropy of their shares, in bits.
+/// Returns the sum of `kinds` (number of bins of each kind) times the entropy of their shares, in bits.
 fn bits<const KINDS: usize>(kinds: [f64; KINDS]) -> f64 {
     let all = kinds.iter().sum::<f64>();
     kinds.iter().filter(|part| **part > 0.0).map(|part| part * (all / part).log2()).sum()

@@ -38,7 +38,7 @@ pub struct Call {
     pub file: FileId,
     /// Operation of the call, as an index into [`Run::ops`].
     pub op: u16,
-    /// Offset in the file, bytes; -1 if the call has none.
+    /// Offset of the call in the file, bytes; -1 if it has none.
     pub offset: i64,
     /// Size of the call, bytes.
     pub length: u64,

@@ -17,7 +17,7 @@ use trace_format::frame::BlockHead;
 pub struct Activity<'a> {
     /// Slices (file, layer, operation and caller) by which calls are counted.
     pub slices: &'a Slices,
-    /// Stripe layout of each file of the run.
+    /// Stripe layout of each file of the run; `None` if unknown.
     pub layouts: &'a [Option<FileLayout>],
     /// Time bins of the grid whose only row is the job.
     pub job: Span,
@@ -36,7 +36,7 @@ pub struct Activity<'a> {
 }
 
 impl<'a> Activity<'a> {
-    /// Creates the analysis that fills all grids over the whole run.
+    /// Creates the analysis that fills all grids (ranks, nodes, files, targets, offsets) over the whole run.
     #[must_use]
     pub fn whole(
         run: &Run,
@@ -58,7 +58,7 @@ impl<'a> Activity<'a> {
         }
     }
 
-    /// Creates the analysis that fills only the grid whose only row is the job.
+    /// Creates the analysis that fills only the grid whose only row is the job. `job`: its time bins.
     #[must_use]
     pub fn of_job(slices: &'a Slices, job: Span) -> Self {
         let (ranks, nodes, files, targets, offsets) = (None, None, None, None, Vec::new());
@@ -114,7 +114,7 @@ impl<'a> Activity<'a> {
         })
     }
 
-    /// Adds one call of any offset and duration; times are ns since the job's start.
+    /// Adds one call of any offset and duration to the grids; its times are ns since the job's start.
     fn call(&self, grids: &mut Grids, of: &Of<'_>, near: &mut Nears, row: &Row, pieces: &mut Vec<Piece>) {
         // The length of a seek or a lock is not a number of bytes moved.
         let bytes = if of.kind == Kind::Metadata { 0 } else { row.length };

@@ -9,22 +9,22 @@ use serde::Serialize;
 /// Sums over the calls of one slice (file, layer, operation, caller) in one row and time bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cell {
-    /// Number of calls that start in the cell's time bin.
+    /// Number of calls of the slice that start in the cell's time bin.
     pub calls: u64,
-    /// Bytes that calls of the slice moved within the cell's time bin.
+    /// Bytes that calls of the slice (set of calls) moved within the cell's time bin.
     pub bytes: u64,
-    /// Time in calls within the cell's time bin, summed over processes and threads, ns.
+    /// Time in calls of the slice (set of calls) within the cell's time bin, summed over processes and threads, ns.
     pub busy_ns: u64,
 }
 
 impl Cell {
-    /// True if all sums are 0.
+    /// True if all sums of the cell are 0.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Adds the sums of another cell of the grid.
+    /// Adds the sums of another cell (calls, bytes, time).
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.calls = self.calls.saturating_add(other.calls);
@@ -67,7 +67,7 @@ impl Grid {
         self.bins
     }
 
-    /// Adds sums to a cell; ignores cells outside the grid.
+    /// Adds sums to the cell of a slice (set of calls), row and time bin; ignores cells outside the grid.
     #[inline]
     pub fn add(&mut self, slice: usize, row: usize, bin: u32, cell: &Cell) {
         if row >= self.rows {
@@ -81,7 +81,7 @@ impl Grid {
         }
     }
 
-    /// Adds the cells of a grid of equal dimensions.
+    /// Adds the cells of another grid of equal dimensions.
     pub fn merge(&mut self, other: Self) {
         for (mine, theirs) in self.lines.iter_mut().zip(other.lines) {
             match (mine, theirs) {
@@ -101,7 +101,7 @@ impl Grid {
         lines.filter_map(move |(place, line)| line.as_deref().map(|line| (place / rows, place % rows, line)))
     }
 
-    /// Returns the number of cells of the grid that are not empty.
+    /// Returns the number of cells of the grid (sums by slice, row and time bin) that are not empty.
     #[must_use]
     pub fn filled(&self) -> usize {
         self.lines().map(|(_, _, line)| line.iter().filter(|cell| !cell.is_empty()).count()).sum()
@@ -142,7 +142,7 @@ impl Grid {
 pub struct Packed {
     /// Index of the slice (file, layer, operation and caller).
     pub slice: u32,
-    /// Index of the row in its grid.
+    /// Index of this row in its grid.
     pub row: u32,
     /// Four numbers per cell: distance from the previous cell in time bins, calls, bytes, time in calls (ns).
     pub cells: Vec<u64>,

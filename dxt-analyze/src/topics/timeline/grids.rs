@@ -44,7 +44,7 @@ pub(super) struct OpenLine {
 }
 
 impl OpenLine {
-    /// True if the call has bytes and all of them lie in the row.
+    /// True if a call has bytes (`length` bytes at offset `first`) and all of them lie in the row's offset range.
     #[inline]
     fn holds(&self, first: u64, length: u64) -> bool {
         first >= self.from && length > 0 && first < self.until && length <= self.until - first
@@ -162,7 +162,7 @@ impl Grids {
         }
     }
 
-    /// Adds the sums collected in `open` to the rows of storage targets.
+    /// Adds the sums collected in `open` to the rows of storage targets in the grid.
     pub(super) fn settle(&mut self, targets: &Targets, open: OpenTargets) {
         open.rest().for_each(|one| self.on_target(targets, one));
     }
@@ -177,7 +177,8 @@ impl Grids {
         self.sizes.get_mut(bin)?.get_mut(at)
     }
 
-    /// Adds bytes that moved at an unknown time within a time bin of the job.
+    /// Extends the first start and the last end of calls in a time bin of the job to the whole bin, for bytes that moved at an unknown time
+    /// within it.
     pub(super) fn moment(&mut self, piece: Piece, job: &Span) {
         if let Some(moments) = self.moments.get_mut(piece.bin as usize) {
             let start = job.start_of(piece.bin as usize);
@@ -186,7 +187,8 @@ impl Grids {
         }
     }
 
-    /// Adds a call that the program itself made to the time bins of the job.
+    /// Counts a call that the program itself made in the time bins of the job in which it starts and ends: first start, last end, bytes and
+    /// size.
     pub(super) fn own(&mut self, job: &Span, near: &mut Near, kind: Kind, (start, end): (u64, u64), length: u64) {
         if !job.overlaps(start, end) {
             return;

@@ -15,7 +15,7 @@ use anyhow::Result;
 #[derive(Debug)]
 pub(crate) struct InReport<'a>(&'a Job<'a>);
 
-/// Data of the charts, and timeline with its phases; `None` if no page is made.
+/// Data of the charts, and the timeline with its I/O phases; `None` if no page is made.
 #[derive(Debug)]
 pub(crate) struct OnPage(pub(crate) Option<(PageData, TimelineReport)>);
 

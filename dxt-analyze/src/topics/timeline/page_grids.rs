@@ -11,19 +11,19 @@ use serde::Serialize;
 /// Grid in the form that the page's scripts read, with row labels and time bins.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GridView {
-    /// Labels of the rows, top first.
+    /// Labels of the grid's rows, from top to bottom.
     pub rows: Vec<Row>,
-    /// Index of the first unit shown (rank, node, target or file).
+    /// Index of the first rank, node, target or file shown.
     pub first: u32,
-    /// Number of units (ranks, nodes, targets or files) that share a row.
+    /// Number of ranks, nodes, targets or files that share a row.
     pub per_row: u32,
-    /// Number of units (ranks, nodes, targets or files) in all rows together.
+    /// Number of ranks, nodes, targets or files in all rows together.
     pub units: u32,
     /// Start of the first time bin, ns since the job's start.
     pub from_ns: u64,
     /// Width of a time bin, ns.
     pub width_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins of the grid.
     pub bins: usize,
     /// Non-empty cells, by slice (file, layer, operation and caller) and row.
     pub lines: Vec<Packed>,
@@ -63,9 +63,9 @@ fn small(span: &Span, mut grid: Grid, cells: usize) -> (Grid, u64) {
 /// Grid of a file's offsets over time, in the form that the page's scripts read; slice 0 has the reads, slice 1 the writes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OffsetView {
-    /// Path of the file.
+    /// Path of the file whose offsets are shown.
     pub file: String,
-    /// Size of a row's offset range, bytes.
+    /// Size of the offset range that a row shows, bytes.
     pub row_bytes: u64,
     /// Number of rows of the grid (offset ranges).
     pub rows: u32,

@@ -15,15 +15,15 @@ use crate::thresholds::Thresholds;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Maximum number of files named for a phase.
+/// Maximum number of files named for an I/O phase.
 const NAMED: usize = 3;
-/// Minimum share of reads (or writes) in a phase's bytes for a read (or write) phase.
+/// Minimum share of reads (or writes) in the bytes of an I/O phase for it to be called a read (or write) phase.
 const MOSTLY: f64 = 0.9;
 
 /// I/O phase: successive calls that begin and end at a pause or at a change of activity.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Phase {
-    /// Number of the phase, counted from 1.
+    /// Number of the I/O phase in order of time, counted from 1.
     pub number: usize,
     /// Kind of activity: `read`, `write`, `read and write` or `metadata`.
     pub kind: &'static str,
@@ -31,27 +31,27 @@ pub struct Phase {
     pub start_ns: u64,
     /// End of the last call, or the change of activity at which the phase ends, ns since the job's start.
     pub end_ns: u64,
-    /// Bytes read in the phase.
+    /// Bytes read in the I/O phase.
     pub bytes_read: u64,
-    /// Bytes written in the phase.
+    /// Bytes written in the I/O phase.
     pub bytes_written: u64,
-    /// Number of calls that the program itself made in the phase.
+    /// Number of calls that the program itself made in the I/O phase.
     pub calls: u64,
-    /// Time in the phase's calls, summed over processes and threads, ns.
+    /// Time in the calls of the I/O phase, summed over processes and threads, ns.
     pub busy_ns: u64,
-    /// Bytes moved / duration of the phase, bytes per second.
+    /// Bytes moved in the I/O phase / its duration, bytes per second.
     pub bandwidth: f64,
-    /// Mean number of calls in flight during the phase.
+    /// Mean number of calls in flight during the I/O phase.
     pub concurrency: f64,
-    /// Operation in which the program spent most time, such as `POSIX write`.
+    /// Operation in which the program spent most time during the I/O phase, such as `POSIX write`.
     pub operation: String,
-    /// Share of `operation` in the time in all calls of the phase.
+    /// Share of `operation` in the time in all calls of the I/O phase.
     pub operation_share: f64,
-    /// Files with most time in the phase, among the few files with most time in the run.
+    /// Files with most time in the I/O phase, among the few files with most time in the run.
     pub files: Vec<String>,
 }
 
-/// Returns the I/O phases of a job, in order of time.
+/// Returns the I/O phases of a job, in order of time, from its time bins (`bins`) and grids; empty without calls.
 #[must_use]
 pub fn phases(
     run: &Run,

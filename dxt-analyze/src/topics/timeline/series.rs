@@ -11,7 +11,7 @@ use trace_format::counters::SIZE_BINS;
 /// Time bin of the job, with the bytes and calls in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bin {
-    /// Start of the bin, ns since the job's start.
+    /// Start of the time bin, ns since the job's start.
     pub start_ns: u64,
     /// Bytes read in the bin; the bytes of a call are distributed evenly over its duration.
     pub bytes_read: u64,
@@ -19,9 +19,9 @@ pub struct Bin {
     pub bytes_written: u64,
     /// Bytes of the reads and writes that start in the bin, regardless of their end.
     pub bytes_begun: u64,
-    /// Number of reads that start in the bin.
+    /// Number of reads that start in the time bin.
     pub reads: u64,
-    /// Number of writes that start in the bin.
+    /// Number of writes that start in the time bin.
     pub writes: u64,
     /// Number of metadata calls (all but reads and writes) that start in the bin.
     pub metadata_calls: u64,
@@ -31,9 +31,9 @@ pub struct Bin {
     pub write_ns: u64,
     /// Time in metadata calls (all but reads and writes) within the bin, summed over processes and threads, ns.
     pub metadata_ns: u64,
-    /// Number of reads by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of reads that start in the time bin by size, in the size bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub read_sizes: [u64; SIZE_BINS],
-    /// Number of writes by size, in the bins of [`trace_format::counters::SIZE_BOUNDS`].
+    /// Number of writes that start in the time bin by size, in the size bins of [`trace_format::counters::SIZE_BOUNDS`].
     pub write_sizes: [u64; SIZE_BINS],
 }
 
@@ -51,7 +51,7 @@ impl Bin {
         (calls > 0).then(|| self.bytes_begun as f64 / calls as f64)
     }
 
-    /// True if no call was in flight in the bin and no bytes moved.
+    /// True if no call was in flight in the time bin and no bytes moved.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         let bytes = self.bytes_read.saturating_add(self.bytes_written);

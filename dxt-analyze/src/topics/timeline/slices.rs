@@ -15,7 +15,7 @@ const SLICES: usize = 40;
 /// Slice index of calls that are in no slice because they failed or are not selected.
 pub const NO_SLICE: u16 = u16::MAX;
 
-/// Kind of activity: read, write, or other.
+/// Kind of a call's activity: read, write, or other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -52,7 +52,7 @@ impl Kind {
 /// Set of calls of the same file, layer, operation and caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Slice {
-    /// File, as an index into [`Run::files`]; `None` for all files that slices do not distinguish.
+    /// File that the calls are on, as an index into [`Run::files`]; `None` for all files that slices do not distinguish.
     pub file: Option<FileId>,
     /// Name of the I/O layer, such as `POSIX`.
     pub layer: &'static str,
@@ -110,7 +110,7 @@ pub struct Slices {
     pub files: Vec<FileId>,
     /// Slice index of each stream (one operation, file and caller), by process and stream index; [`NO_SLICE`] for streams in no slice.
     pub of_stream: Vec<Vec<u16>>,
-    /// Slice index of each heat map (bytes over time), by process and index into [`crate::model::Process::heat`].
+    /// Slice index (set of calls) of each heat map (bytes over time), by process and index into [`crate::model::Process::heat`].
     pub of_heat: Vec<Vec<u16>>,
 }
 
@@ -164,7 +164,8 @@ impl Slices {
         Self { all: all.into_iter().map(|(_, slice)| slice).collect(), files, of_stream, of_heat }
     }
 
-    /// Returns the slice index of the stream (one operation, file and caller) of a process; `None` if the stream is in no slice.
+    /// Returns the index of the slice (set of calls) to which a process's stream (one operation, file and caller) belongs; `None` if it
+    /// belongs to none.
     #[inline]
     #[must_use]
     pub fn find(&self, process: ProcessId, stream: StreamIx) -> Option<usize> {

@@ -7,33 +7,33 @@ use serde::Serialize;
 /// Time span, with the time bins that divide it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Start, ns since the job's start; a multiple of the bin width.
+    /// Start of the time span, ns since the job's start; a multiple of the bin width.
     pub from_ns: u64,
-    /// End, ns since the job's start.
+    /// End of the time span, ns since the job's start.
     pub until_ns: u64,
-    /// Width of a time bin, ns: 1, 2 or 5 times a power of ten.
+    /// Width of each time bin of the span, ns: 1, 2 or 5 times a power of ten.
     pub width_ns: u64,
-    /// Number of time bins.
+    /// Number of time bins in the span.
     pub bins: u32,
 }
 
 /// Part of a call that lies in one time bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Index of the time bin.
+    /// Index of the time bin that contains this part of the call.
     pub bin: u32,
-    /// Time of the call within the bin, ns.
+    /// Time of the call within the time bin, ns.
     pub busy_ns: u64,
-    /// Bytes of the call within the bin: the call's bytes in proportion to time.
+    /// Bytes of the call within the time bin: the call's bytes in proportion to time.
     pub bytes: u64,
-    /// 1 in the bin where the call starts, else 0.
+    /// Number of calls to count in this time bin: 1 in the bin where the call starts, else 0.
     pub calls: u64,
 }
 
 /// Time bin found last, with its time range, cached to save a division per call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
-    /// Index of the time bin.
+    /// Index of the time bin found last.
     pub bin: u32,
     from: u64,
     until: u64,
@@ -109,7 +109,7 @@ impl Span {
         Self::new(from, until.max(from), most)
     }
 
-    /// Returns the start of a time bin, ns since the job's start.
+    /// Returns the start of the time bin with index `bin`, ns since the job's start.
     #[must_use]
     pub fn start_of(&self, bin: usize) -> u64 {
         self.from_ns.saturating_add(self.width_ns.saturating_mul(bin as u64))
@@ -122,7 +122,7 @@ impl Span {
         start < self.until_ns && end >= self.from_ns
     }
 
-    /// Returns a time bin with its time range, limited to the span.
+    /// Returns the time bin with index `bin` and its time range, limited to the span.
     fn of_bin(&self, bin: u32) -> Near {
         let from = self.start_of(bin as usize);
         Near { bin, from, until: from.saturating_add(self.width_ns).min(self.until_ns) }

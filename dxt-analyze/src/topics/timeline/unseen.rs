@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 /// Time range in which a process made calls but has no segments, of one file if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unseen {
-    /// Process, as an index into [`Run::processes`].
+    /// Process that made the calls, as an index into [`Run::processes`].
     pub process: ProcessId,
-    /// File, as an index into [`Run::files`]; `None` if the files are unknown.
+    /// File that the calls are on, as an index into [`Run::files`]; `None` if the files are unknown.
     pub file: Option<FileId>,
-    /// Start of the time range, ns since the job's start.
+    /// Start of the time range without segments, ns since the job's start.
     pub from_ns: u64,
-    /// End of the time range, ns since the job's start.
+    /// End of the time range without segments, ns since the job's start.
     pub until_ns: u64,
 }
 
@@ -25,9 +25,9 @@ pub struct Unseen {
 pub struct UnseenRow {
     /// Index of the row in its chart.
     pub row: u32,
-    /// Start of the first time range, ns since the job's start.
+    /// Start of the row's first time range without segments, ns since the job's start.
     pub from_ns: u64,
-    /// End of the last time range, ns since the job's start.
+    /// End of the row's last time range without segments, ns since the job's start.
     pub until_ns: u64,
     /// Number of processes with calls but without segments in the row.
     pub processes: u64,

@@ -21,12 +21,12 @@ use anyhow::Result;
 use serde::Serialize;
 use trace_format::counters::SIZE_BINS;
 
-/// Result of `timeline`: bandwidth, calls and phases of the job over time.
+/// Result of `timeline`: bandwidth, calls and I/O phases of the job over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TimelineReport {
-    /// Time span covered, with the width of its time bins.
+    /// Time span that the timeline covers, with the width of its time bins.
     pub span: Span,
-    /// I/O phases, in order of time.
+    /// I/O phases of the job, in order of time.
     pub phases: Vec<Phase>,
     /// Time bins of the job with bytes and calls, in order of time.
     pub bins: Vec<Bin>,

@@ -39,7 +39,7 @@ impl Analysis for Reads {
 /// Result of `toy`: number of reads, completeness and findings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Toy {
-    /// Number of recorded reads.
+    /// Number of recorded reads of the job.
     pub reads: u64,
     /// Completeness of the trace.
     pub missing: Completeness,
@@ -48,7 +48,7 @@ pub struct Toy {
 }
 
 impl Toy {
-    /// Creates the result from the number of reads and the segments that the pass could not read.
+    /// Creates the result from the number of reads and from `lost`, the segments that the pass could not read.
     #[must_use]
     pub fn of(run: &Run, reads: u64, lost: &Lost) -> Self {
         let missing = Completeness::of(run, lost);

@@ -122,7 +122,7 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Returns the claim of a finding: its calls and their savings; `None` if it explains no calls.
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
-        // `NO_BUFFERING` without a cost is skipped: if each call is one request already, combining ranks' requests has no known gain.
+        // `NO_BUFFERING` without a cost is skipped: each call is one request already, and what fewer requests of all ranks would save is unknown.
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = &finding.about;
         let file = about.file.as_ref().and_then(|name| self.file(name));

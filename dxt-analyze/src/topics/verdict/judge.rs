@@ -14,6 +14,7 @@ use super::weigh::{Card, Weighing, is_general, weigh, weight};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, Run};
 use crate::replay::Work;
+use crate::session::Output;
 use crate::shared::completeness;
 use crate::shared::ratio::share;
 use crate::topics::Whole;
@@ -41,9 +42,9 @@ pub(crate) fn give_weight(finding: &mut Finding, verdict: &Verdict) {
     }
 }
 
-/// Returns the finding of the verdict whose severity and saving a command's finding gets, if the verdict does not list it: the same one among
-/// duplicates of a finding, with its price alone; or the cause that replaces it, of the same code, file and unit.
-fn priced<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
+/// Returns the finding with the severity and saving for a command's finding that is not on a card of the verdict: the same one among the duplicates
+/// of a card, with its price alone; or the cause that replaces it, of the same code, file and unit.
+fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
     let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     let replaces = |other: &&Finding| {
         let (mine, theirs) = (finding.accused(), other.accused());
@@ -55,29 +56,57 @@ fn priced<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Finding> {
     all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces))
 }
 
-/// Gives the findings of a command on `run` the severities and savings of the run's report; `layout`: file with stripe layouts. Does nothing if
-/// all findings are at `Info`.
-///
-/// # Errors
-/// Returns an error if the layouts are invalid.
-pub(crate) fn price(run: &Run, layout: Option<&Path>, findings: &mut [Finding]) -> Result<()> {
-    let is_priced = |finding: &Finding| !completeness::CODES.contains(&finding.code);
-    if findings.iter().all(|finding| finding.severity == Severity::Info || !is_priced(finding)) {
-        return Ok(());
-    }
-    let options = Options::findings_only(layout);
-    let job = Job::new(run, &options)?;
-    let verdict = verdict(&crate::topics::whole(&job)?);
+/// True if a finding is about the job's I/O, not about the trace.
+fn is_priced(finding: &Finding) -> bool {
+    !completeness::CODES.contains(&finding.code)
+}
+
+/// Gives findings of a command the severities and savings of the verdict.
+fn give_prices(verdict: &Verdict, findings: &mut [Finding]) {
     for finding in findings.iter_mut().filter(|finding| is_priced(finding)) {
-        let same = priced(finding, &verdict);
-        give_weight(finding, &verdict);
-        if let Some(same) = same {
-            (finding.severity, finding.saving) = (same.severity, same.saving);
-        }
+        let same = replacement(finding, verdict);
+        // The command's words stay: by its options, it may know more than the report.
+        let mut weighed = finding.clone();
+        give_weight(&mut weighed, verdict);
+        let (severity, saving) = same.map_or((weighed.severity, weighed.saving), |same| (same.severity, same.saving));
+        (finding.severity, finding.saving) = (severity, saving);
+        (finding.cost_ns, finding.about) = (weighed.cost_ns, weighed.about);
     }
     // The order of equal severities stays.
     findings.sort_by_key(|finding| Reverse(finding.severity));
+}
+
+/// Gives the findings of a command on `run` the severities and savings of the run's report; `layout`: file with stripe layouts. Does nothing if
+/// `output` neither shows findings nor has an exit code that depends on them.
+///
+/// # Errors
+/// Returns an error if the layouts are invalid.
+pub(crate) fn price(run: &Run, layout: Option<&Path>, output: &Output, findings: &mut [Finding]) -> Result<()> {
+    if output.needs_findings() && findings.iter().any(is_priced) {
+        let options = Options::findings_only(layout);
+        give_prices(&verdict(&crate::topics::whole(&Job::new(run, &options)?)?), findings);
+    }
     Ok(())
+}
+
+/// Returns the result that `take` chooses from those of all topics on `run`, with the severities and savings of the run's report for `findings` of
+/// it: no pass over the trace is made twice.
+///
+/// # Errors
+/// Returns an error if the layouts are invalid.
+pub(crate) fn with_prices<T>(
+    run: &Run,
+    layout: Option<&Path>,
+    take: impl FnOnce(Whole<'_>) -> T,
+    findings: impl FnOnce(&mut T) -> &mut [Finding],
+) -> Result<T> {
+    let options = Options::findings_only(layout);
+    let job = Job::new(run, &options)?;
+    let whole = crate::topics::whole(&job)?;
+    let verdict = verdict(&whole);
+    let mut out = take(whole);
+    give_prices(&verdict, findings(&mut out));
+    Ok(out)
 }
 
 /// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
@@ -158,10 +187,13 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
     }
     // A straggler that computes is not an I/O problem, and neither is a busy processor.
-    let of_io = cards.iter().filter(|card| ![Code::LATE_TO_MEET, Code::CPU_WAIT].contains(&card.finding.code));
-    let most = of_io.map(|card| saves(&card.finding)).max().unwrap_or(0);
+    let is_of_io = |card: &Card| ![Code::LATE_TO_MEET, Code::CPU_WAIT].contains(&card.finding.code);
+    let most = cards.iter().filter(|card| is_of_io(card)).map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let io_matters = io_share >= least.io_matters_share;
+    let outside =
+        cards.iter().filter(|card| !is_of_io(card)).map(|card| saves(&card.finding)).fold(0, u64::saturating_add);
+    let together = together.at_most(((io_share * run_ns as f64) as u64).saturating_add(outside));
     let rest = rest(whole, &left, &cards);
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));

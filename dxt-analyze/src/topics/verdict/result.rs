@@ -81,7 +81,7 @@ pub(crate) struct Verdict {
     pub(crate) states: Option<Code>,
     /// All findings, those that save most first.
     pub(crate) findings: Vec<Weighed>,
-    /// Saving of all findings together, at most the time in I/O and in waits that they explain; `None` without a saving.
+    /// Saving of all findings together: at most the time in I/O, and the savings of late ranks and of processors. `None` without a saving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) together: Option<Saving>,
     /// Time that no finding explains.

@@ -109,7 +109,7 @@ fn nothing(verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
     );
     if !whole {
         let why = if verdict.lower_bounds { ", and some calls were not recorded" } else { "" };
-        format!("The calls on record show no cause: {what}{why}.")
+        format!("No cause is on record; {what}{why}.")
     } else if calls_on_record {
         format!("Nothing stands out: {what}, and no rank, node, target, file or kind of call is to blame.")
     } else {

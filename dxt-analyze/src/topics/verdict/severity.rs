@@ -3,10 +3,11 @@
 use super::remedy::facts::Facts;
 use super::remedy::of_card;
 use super::result::Weighed;
-use super::weigh::{Card, ONCE, is_sum};
+use super::weigh::{Card, is_sum};
 use crate::findings::{Code, Finding, Saving, Severity};
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
+use crate::thresholds::verdict::CALLS_OF_ONE_USE;
 use crate::topics::causes::shape::slow_metadata::MANY_METADATA;
 
 /// Returns the saving of a finding, ns.
@@ -34,7 +35,7 @@ fn is_as_ever(finding: &Finding, processes: u64) -> bool {
 
 /// True if the finding is about calls that each process makes once, at its start.
 fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
-    let few = || finding.about.calls.is_some_and(|calls| calls <= processes.saturating_mul(ONCE));
+    let few = || finding.about.calls.is_some_and(|calls| calls <= processes.saturating_mul(CALLS_OF_ONE_USE));
     finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 

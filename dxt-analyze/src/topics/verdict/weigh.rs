@@ -6,8 +6,10 @@ use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::{ProcessId, StreamIx};
 use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
+use crate::thresholds::verdict::CALLS_OF_ONE_USE;
 use crate::topics::causes::claim::Claim;
 use crate::topics::causes::price::{price, saving};
+use crate::topics::causes::shape::cpu_wait;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +25,6 @@ const NOTHING: f64 = 0.001;
 
 /// Findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
-
-/// Most calls of a process on a file, or of metadata, that count as made once: opening and closing it.
-pub(super) const ONCE: u64 = 2;
 
 /// Codes of findings about small requests.
 const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
@@ -57,11 +56,6 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
-    // Prices of the claims alone, for those that the calls of others include.
-    claims.par_iter_mut().for_each(|claim| {
-        price(cube, &phases, &slots, claim);
-        claim.alone = Some((claim.finding.severity, claim.finding.saving));
-    });
     let mut all = (Savings::new(), 0.0);
     claims.iter_mut().for_each(|claim| claim.finding.saving = None);
     while !claims.is_empty() {
@@ -75,6 +69,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             if has_changed {
                 price(cube, &phases, &slots, claim);
             }
+            // The first price is that of the claim alone.
+            claim.alone.get_or_insert((claim.finding.severity, claim.finding.saving));
         });
         // General findings are reported only if no cause explains enough.
         let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
@@ -120,23 +116,27 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         // Claims about the same wait, found by another rule, save nothing more.
         let says_the_same = |claim: &Claim| {
             waits_similar(claim, &best)
-                || same_wait(claim, &best)
+                || same_wait(cube, claim, &best)
                 || only_says_who(claim, &mine)
                 || says_few(claim, &mine)
                 || is_of_sieving(claim, &best, &mine)
         };
         let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
-        for claim in claims.iter_mut().filter(|claim| is_part_of(&best, claim)) {
-            claim.waiting_ns = (claim.waiting_ns - best.waiting_ns).max(0.0);
-            claim.finding.saving = None;
+        for claim in &mut claims {
+            let both_ns = same_wait_ns(cube, claim, &best);
+            if both_ns > 0.0 {
+                claim.waiting_ns = (claim.waiting_ns - both_ns).max(0.0);
+                claim.finding.saving = None;
+            }
         }
         let most = best.finding.severity;
         let also = same.into_iter().map(|claim| alone(claim, most)).collect();
         cards.push(Card { finding: best.finding, also });
         explained.push(mine);
     }
-    // A remaining claim joins the card with most of its calls, or is dropped if it saves nothing.
+    // A remaining claim joins the card with most of its calls, or is dropped if it saves nothing. Its calls stay unexplained: it saves little.
+    let mut unsaved = left.clone();
     for claim in claims {
         let whole: f64 = claim.savings.iter().map(|(index, _)| time(cube, *index)).sum();
         let of = |mine: &[bool]| {
@@ -149,10 +149,14 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             Some(card) => card.also.push(alone(claim, card.finding.severity)),
             None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
             None => {
-                all.0.extend(claim.savings.iter().map(|(index, ns)| {
-                    let left = left.get(*index as usize).copied().unwrap_or(0.0);
-                    (*index, ns.min(left).max(0.0))
-                }));
+                for (index, ns) in &claim.savings {
+                    if let Some(left) = unsaved.get_mut(*index as usize) {
+                        let ns = ns.min(*left).max(0.0);
+                        *left -= ns;
+                        all.0.push((*index, ns));
+                    }
+                }
+                all.1 += claim.waiting_ns;
                 cards.push(Card { finding: claim.finding, also: Vec::new() });
             }
         }
@@ -191,7 +195,7 @@ fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
             *ns *= 1.0 - *ranks as f64 / (*calls).max(*ranks) as f64;
         }
     }
-    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(ONCE))
+    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(CALLS_OF_ONE_USE))
 }
 
 /// Returns the finding of a claim with its price without other findings, at most as severe as the finding that explains its calls.
@@ -244,25 +248,38 @@ fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
         && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
 }
 
-/// True if the cost of a buffer's rounds is part of `outside`, time outside of system calls, or a wait for a processor makes ranks late.
+/// True if the cost of a buffer's rounds is part of `outside`, time outside of system calls.
 fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
     let codes = (rounds.finding.code, outside.finding.code);
-    let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&codes.1);
-    codes.0 == Code::CPU_WAIT && late
-        || codes == (Code::BUFFER_SIZE, Code::COMMUNICATION)
-        || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
+    codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
+}
+
+/// True if the claim is about ranks that arrive late.
+fn is_late(claim: &Claim) -> bool {
+    [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code)
+}
+
+/// Returns the waiting time of the claim that `before`, the earlier finding, explains although both are reported, ns: the cost of a buffer's
+/// rounds, or the waits of late ranks for a processor.
+fn same_wait_ns(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> f64 {
+    let of_late = |cpu: &Claim, late: &Claim| {
+        let is = cpu.finding.code == Code::CPU_WAIT && is_late(late);
+        if is { cpu_wait::of_unit(cube, &late.finding.accused()).min(cpu.waiting_ns) } else { 0.0 }
+    };
+    let of_rounds = if is_part_of(before, claim) { before.waiting_ns } else { 0.0 };
+    of_rounds.max(of_late(before, claim)).max(of_late(claim, before)).min(before.waiting_ns)
 }
 
 /// True if `before`, the earlier finding, explains most of the waiting time that the claim is about.
-fn same_wait(claim: &Claim, before: &Claim) -> bool {
-    let late = [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code);
+fn same_wait(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
     let who = claim.finding.about.rank == before.finding.about.rank;
     // The straggler waits for a file, or arrives last in its group and thereby last of all.
     let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
-    if late && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
+    if is_late(claim) && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
         return true;
     }
-    is_part_of(claim, before) || is_part_of(before, claim) && before.waiting_ns >= claim.waiting_ns * THE_SAME
+    let both_ns = same_wait_ns(cube, claim, before);
+    is_part_of(claim, before) || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * THE_SAME
 }
 
 /// True if two claims consist of the same waiting time of ranks and nothing else.

@@ -8,11 +8,11 @@ use crate::{findings::Code, words::tests::Sample};
 
 /// Bytes that the same process has moved before, and so moves again.
 pub(crate) struct Repeated<'a> {
-    /// Number of repeated bytes.
+    /// Number of bytes that were moved again.
     pub(crate) bytes: u64,
     /// Share of repeated bytes in all bytes moved in the same direction, 0 to 1.
     pub(crate) share: f64,
-    /// Files with the most repeated bytes.
+    /// Files with the most bytes that were moved again.
     pub(crate) files: Vec<RepeatedInFile<'a>>,
     /// Number of bytes that were not tracked, because they lie in too many separate ranges.
     pub(crate) forgotten: u64,
@@ -27,9 +27,9 @@ pub(crate) struct RepeatedInFile<'a> {
     pub(crate) file: &'a str,
     /// Number of repeated bytes in the file.
     pub(crate) bytes: u64,
-    /// Number of processes that moved these bytes.
+    /// Number of processes that moved bytes of the file repeatedly.
     pub(crate) processes: u64,
-    /// Example of a call that moves such bytes.
+    /// Example of a call that moves bytes again.
     pub(crate) example: Example,
 }
 

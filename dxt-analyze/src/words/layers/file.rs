@@ -29,7 +29,7 @@ pub(crate) struct Moved {
 pub(crate) struct Sieved<'a> {
     pub(crate) file: &'a str,
     pub(crate) processes: u64,
-    /// True if most calls are collective.
+    /// True if most MPI-IO calls on the file are collective.
     pub(crate) is_collective: bool,
     /// Writes, if data sieving moves far more bytes than they request; else `None`.
     pub(crate) writes: Option<Moved>,
@@ -100,12 +100,15 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
 pub(crate) struct Independent<'a> {
     pub(crate) file: &'a str,
     pub(crate) processes: u64,
-    /// Number of independent calls; next fields: their mean bytes, and their mean duration, ns.
+    /// Number of small independent MPI-IO calls on the file.
     pub(crate) calls: u64,
+    /// Mean number of bytes per independent call.
     pub(crate) mean_bytes: u64,
+    /// Mean duration of an independent call, ns.
     pub(crate) mean_ns: u64,
-    /// Number of collective calls; next field: number of all blocking calls.
+    /// Number of collective calls on the file.
     pub(crate) collective: u64,
+    /// Number of all blocking MPI-IO calls on the file.
     pub(crate) all: u64,
 }
 
@@ -133,12 +136,13 @@ pub(crate) fn independent(of: &Independent<'_>) -> Words {
 /// Collective reads or writes of a file.
 pub(crate) struct Collective<'a> {
     pub(crate) file: &'a str,
-    /// `read` or `write`.
+    /// Direction of the collective calls: `read` or `write`.
     pub(crate) op: &'static str,
     /// Names of the aggregators: processes that make the system calls; most bytes first.
     pub(crate) aggregators: Vec<&'a str>,
-    /// Number of ranks that take part; next field: number of their nodes.
+    /// Number of ranks that take part in the collective calls.
     pub(crate) processes: u64,
+    /// Number of nodes on which the participating ranks run.
     pub(crate) nodes: u64,
     pub(crate) hints: &'a BTreeMap<String, String>,
 }
@@ -235,21 +239,23 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
 /// Calls on a file whose bytes an MPI-IO buffer of limited size splits into several rounds (requests, one buffer each).
 pub(crate) struct Rounds<'a> {
     pub(crate) file: &'a str,
-    /// `read` or `write`.
+    /// Direction of the calls: `read` or `write`.
     pub(crate) op: &'static str,
     pub(crate) is_collective: bool,
-    /// Name of the hint that sets the buffer size; next fields: present size and advised size, bytes.
+    /// Name of the hint that sets the buffer size.
     pub(crate) hint: &'static str,
+    /// Present size of the MPI-IO buffer, bytes.
     pub(crate) buffer_bytes: u64,
+    /// Advised size of the MPI-IO buffer, bytes.
     pub(crate) wanted_bytes: u64,
-    /// Mean number of rounds per call.
+    /// Mean number of rounds (requests of one buffer each) per call.
     pub(crate) rounds: f64,
     pub(crate) requests: Sizes,
-    /// Number of ranks that make the requests to storage.
+    /// Number of ranks that make the system calls for the MPI-IO calls.
     pub(crate) movers: u64,
-    /// Time of these ranks in the calls outside requests: data exchange, waiting and locks, ns.
+    /// Time of the ranks with system calls that is in MPI-IO calls but not in system calls: data exchange, waiting and locks, ns.
     pub(crate) rest_ns: u64,
-    /// Time lost per process, ns; `None` if unknown.
+    /// Time per process that a larger buffer would save, ns; `None` if unknown.
     pub(crate) each_ns: Option<u64>,
 }
 
@@ -279,8 +285,9 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
         .into(),
         evidence: vec![Evidence::of(evidence, about)],
         hint: format!(
-            "set the hint {hint}={wanted_bytes} ({}), to move a rank's data of one call at once instead of in {rounds:.0} rounds",
-            units::bytes(*wanted_bytes)
+            "set the hint {hint}={wanted_bytes} ({}): {} then moves its data of a call at once instead of in {rounds:.0} rounds",
+            units::bytes(*wanted_bytes),
+            if of.is_collective { "each aggregator" } else { "a rank" }
         ),
     }
 }

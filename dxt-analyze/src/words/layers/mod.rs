@@ -11,15 +11,15 @@ use serde::Serialize;
 /// One collective operation: the matching calls of all ranks. Times are in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectiveRow {
-    /// Path of the file.
+    /// Path of the file that the collective operation is on.
     pub file: String,
     /// Name of the operation, e.g. `write collective`.
     pub op: String,
     /// Sequence number among the file's operations of this name, from 0.
     pub number: u64,
-    /// Number of calls, one per participating rank.
+    /// Number of calls that make up the operation, one per participating rank.
     pub calls: u64,
-    /// Bytes requested by all ranks.
+    /// Bytes requested by all ranks in the operation.
     pub bytes: u64,
     /// Start of the first rank's call, ns since the job's start.
     pub start_ns: u64,
@@ -52,7 +52,7 @@ pub struct CollectiveRow {
 pub struct LateRow {
     /// Name of the process, e.g. `rank 3`.
     pub process: String,
-    /// Host name of the process's node.
+    /// Host name of the node on which the straggler runs.
     pub node: String,
     /// Number of collective operations in which other ranks waited for this rank, which began last.
     pub times: u64,
@@ -65,13 +65,13 @@ pub(crate) struct Locks<'a> {
     pub(crate) calls: u64,
     pub(crate) lock_ns: u64,
     pub(crate) unlock_ns: u64,
-    /// Time in POSIX reads and writes.
+    /// Time in POSIX reads and writes made inside MPI-IO reads and writes.
     pub(crate) data_ns: u64,
     /// Time in locks and unlocks / time in MPI-IO reads and writes.
     pub(crate) share: f64,
-    /// Paths of files, each with its number of lock and unlock calls, and the time in these calls.
+    /// Paths of files, each with its number of lock and unlock calls, and the time in the lock and unlock calls.
     pub(crate) files: Vec<(&'a str, u64, u64)>,
-    /// Name of the process with most time in locks, and this time; `None` if the trace has no ranks.
+    /// Name of the process with most time in file locks, and this time; `None` if the trace has no ranks.
     pub(crate) worst: Option<(String, u64)>,
     /// True if the job has only one rank, which cannot benefit from collective writes.
     pub(crate) is_alone: bool,
@@ -164,8 +164,9 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
 
 /// Number of I/O calls in flight at a time.
 pub(crate) struct Depth {
-    /// Mean over the time during which at least one call is in flight.
+    /// Mean number of I/O calls in flight, over the time during which at least one is.
     pub(crate) mean: f64,
+    /// Largest number of I/O calls in flight at any time.
     pub(crate) max: u64,
 }
 

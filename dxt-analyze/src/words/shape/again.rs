@@ -7,15 +7,17 @@ use crate::words::common::{LostOn, Who, each_bytes, each_ns};
 
 /// Bytes that processes read more than once, estimated from counters.
 pub(crate) struct ReadAgain<'a> {
-    /// Number of bytes read again; next field: their share of all bytes read, 0 to 1.
+    /// Number of bytes that were read again.
     pub(crate) bytes: u64,
+    /// Share of the bytes read again in all bytes read, 0 to 1.
     pub(crate) share: f64,
     /// Path of the file with the most repeated bytes.
     pub(crate) file: &'a str,
     /// Number of readers that share the file's counter record, and the noun for one of them (`rank`); `None` for one reader.
     pub(crate) readers: Option<(u64, &'a str)>,
-    /// Bytes that these readers read of the file; next field: end offset of the last byte read.
+    /// Bytes of the file that its readers read in total, repeated reads included.
     pub(crate) read: u64,
+    /// File offset at which the last byte read ends.
     pub(crate) until: u64,
 }
 
@@ -43,11 +45,13 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
 /// Blocks that processes read and then overwrite soon after.
 pub(crate) struct ReadBefore<'a> {
     pub(crate) who: Who,
-    /// Number of files; next field: path of one of them.
+    /// Number of files in which blocks are overwritten.
     pub(crate) files: u64,
+    /// Path of one of the files in which blocks are overwritten.
     pub(crate) file: &'a str,
-    /// Number of blocks; next field: their total bytes.
+    /// Number of blocks that are read and then overwritten.
     pub(crate) blocks: u64,
+    /// Total size of the overwritten blocks, bytes.
     pub(crate) bytes: u64,
     /// Time from the end of a block's read to its write, ns; summed over blocks.
     pub(crate) between_ns: u64,
@@ -79,17 +83,21 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
 pub(crate) struct Reopened<'a> {
     /// True for listed folders, false for opened files.
     pub(crate) listed: bool,
-    /// Path of the file on which nearly all of the time is lost; `None` if there is no such file.
+    /// Path of the file on which nearly all of the time is lost; `None` if the time is spread over files.
     pub(crate) file: Option<&'a str>,
-    /// Number of files; next fields: number of opens, of pairs (process, file) and of processes.
+    /// Number of files that are opened (or folders that are listed) repeatedly.
     pub(crate) files: u64,
+    /// Number of opens (or listings), over all files and processes.
     pub(crate) opens: u64,
+    /// Number of distinct pairs (process, file) with repeated opens.
     pub(crate) pairs: u64,
+    /// Number of processes that open the files repeatedly.
     pub(crate) processes: u64,
-    /// Number of repeated opens and their total time, ns; `None` if that time is small. The next field has the closes.
+    /// Number of repeated opens and their total time, ns; `None` if that time is small.
     pub(crate) opening: Option<(u64, f64)>,
+    /// Number of repeated closes and their total time, ns; `None` if that time is small.
     pub(crate) closing: Option<(u64, f64)>,
-    /// Time in all opens and closes but the first of each process, ns.
+    /// Time in all opens and closes but each process's first of each file, ns.
     pub(crate) again_ns: u64,
 }
 
@@ -147,10 +155,11 @@ pub(crate) struct Rewritten<'a> {
     pub(crate) file: &'a str,
     /// Number of times that the process opens the file.
     pub(crate) opens: u64,
-    /// Bytes written in total; next field: size of the file, bytes.
+    /// Bytes written to the file in total.
     pub(crate) written: u64,
+    /// Size of the rewritten file, bytes.
     pub(crate) bytes: u64,
-    /// Time in calls on the file, ns.
+    /// Time in all calls on the file, ns.
     pub(crate) time_ns: u64,
 }
 
@@ -171,15 +180,17 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
 
 /// File header that is rewritten between records.
 pub(crate) struct Header<'a> {
-    /// Path of the file whose header is rewritten most; next field: number of other files.
+    /// Path of the file whose header is rewritten most.
     pub(crate) file: &'a str,
+    /// Number of other files whose header is rewritten.
     pub(crate) others: u64,
     /// Byte range of the header in the file: start and end.
     pub(crate) range: (u64, u64),
-    /// Number of header writes; next field: number of other writes.
+    /// Number of writes to the file header.
     pub(crate) calls: u64,
+    /// Number of writes to the file outside of its header (records).
     pub(crate) records: u64,
-    /// Time in header writes, ns.
+    /// Time in writes to the file header, ns.
     pub(crate) time_ns: u64,
 }
 

@@ -9,19 +9,22 @@ use crate::words::common::{LostOn, each_bytes};
 /// Process, or several ranks, that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// Name of the process or ranks; next field: true if the name stands for several ranks.
+    /// Name of the process or ranks with the most bytes.
     pub(crate) name: String,
+    /// True if `name` stands for several ranks.
     pub(crate) several: bool,
+    /// True if the processes of the run are MPI ranks.
     pub(crate) are_ranks: bool,
     pub(crate) class: Class,
-    /// Bytes of the process with the most bytes; next field: bytes of all processes.
+    /// Bytes of the process with the most bytes.
     pub(crate) most: u64,
+    /// Bytes that all processes move.
     pub(crate) bytes: u64,
     /// Number of processes that could share the bytes evenly.
     pub(crate) processes: u64,
-    /// True if the named process has nearly all bytes.
+    /// True if the process in `name` moves nearly all bytes.
     pub(crate) one: bool,
-    /// True if the trace has no record of any other rank: such ranks made no recorded call.
+    /// True if the trace has no record of any other rank: other ranks made no recorded call.
     pub(crate) alone: bool,
 }
 
@@ -110,14 +113,17 @@ pub(crate) fn longer(
 
 /// Ranks that spend more time in calls than other ranks with equal work.
 pub(crate) struct LongerTogether<'a> {
-    /// Name of all these ranks, e.g. `ranks 4-7`.
+    /// Name of all slow ranks together, e.g. `ranks 4-7`.
     pub(crate) ranks: String,
-    /// Node of all these ranks, and true if it has no other ranks; `None` if they use several nodes, or share the run's only node with others.
+    /// Node of all slow ranks, and true if no other ranks run on it; `None` if the slow ranks use several nodes, or share the run's only
+    /// node with others.
     pub(crate) node: Option<(&'a str, bool)>,
     pub(crate) class: Class,
-    /// Shortest, median and longest time in calls per slow rank, ns; next field: the three times for other ranks.
+    /// Shortest, median and longest time in calls per slow rank, ns.
     pub(crate) mine_ns: [u64; 3],
+    /// Shortest, median and longest time in calls per other rank, ns.
     pub(crate) others_ns: [u64; 3],
+    /// Number of ranks that are not slow.
     pub(crate) others: u64,
 }
 
@@ -145,19 +151,22 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
 /// Thread that takes longer than other threads with equal work.
 pub(crate) struct SlowThread<'a> {
     pub(crate) class: Class,
-    /// Number of the slow thread among its process's threads, from 1; next field: number of threads that make these calls.
+    /// Number of the slow thread among its process's threads, from 1.
     pub(crate) number: usize,
+    /// Number of threads of the process that make calls with equal work.
     pub(crate) of: usize,
-    /// Thread ID of the slow thread; next field: name of its process.
+    /// Kernel thread id of the slow thread.
     pub(crate) tid: u32,
+    /// Name of the slow thread's process.
     pub(crate) process: &'a str,
-    /// Number of processes with a slow thread; next field: true if the slow thread has the same number in each.
+    /// Number of processes with a slow thread.
     pub(crate) found: u64,
+    /// True if the slow thread has the same number in each process with a slow thread.
     pub(crate) same: bool,
     /// Mean duration of the slow thread's calls / mean duration of the other threads' calls.
     pub(crate) times: f64,
     pub(crate) calls: u64,
-    /// Highest p-value of the slow threads.
+    /// Highest p-value (probability of the slowdown by chance) of the slow threads.
     pub(crate) p: f64,
     /// File that only the slow thread uses (false), or file in which this thread has a range of bytes to itself (true); `None` if the
     /// threads share all.
@@ -210,22 +219,26 @@ pub(crate) enum Role {
 
 /// Slowest rank of a shared file, known from one counter record for several ranks.
 pub(crate) struct Slowest<'a> {
-    /// Number of the slowest rank; next field: its role.
+    /// Number of the slowest rank.
     pub(crate) rank: u32,
+    /// Role of the slowest rank, which explains why it takes long.
     pub(crate) role: Role,
     pub(crate) file: &'a str,
-    /// True if the rank's calls are made inside MPI-IO.
+    /// True if the slowest rank's calls are made inside MPI-IO.
     pub(crate) inside: bool,
-    /// Number of ranks that use the file; next field: number of all ranks.
+    /// Number of ranks that use the shared file.
     pub(crate) users: u64,
+    /// Number of all ranks of the job.
     pub(crate) ranks: u64,
-    /// Bytes that the slowest rank moves; next field: their share of all bytes, 0 to 1.
+    /// Bytes that the slowest rank moves on the shared file.
     pub(crate) bytes: u64,
+    /// Share of the slowest rank's bytes in all bytes moved on the file, 0 to 1.
     pub(crate) part: f64,
-    /// Time that the slowest rank spends in calls, ns.
+    /// Time that the slowest rank spends in calls on the shared file, ns.
     pub(crate) time_ns: f64,
-    /// Mean bytes per rank that uses the file; next field: mean time in calls, ns.
+    /// Mean bytes per rank that uses the shared file.
     pub(crate) mean_bytes: u64,
+    /// Mean time in calls per rank that uses the shared file, ns.
     pub(crate) mean_ns: f64,
 }
 
@@ -269,11 +282,13 @@ pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
 /// Collective calls on a file whose number of aggregators a hint limits.
 pub(crate) struct AskedAggregators<'a> {
     pub(crate) file: &'a str,
-    /// Number of aggregators in use; next field: number of ranks that make the calls.
+    /// Number of ranks that act as aggregators.
     pub(crate) aggregators: u64,
+    /// Number of ranks that make the collective calls.
     pub(crate) ranks: u64,
-    /// Name of the hint or parameter; next field: its value.
+    /// Name of the MPI-IO hint (or OMPIO parameter) that limits the aggregators.
     pub(crate) key: &'a str,
+    /// Number of aggregators that the hint sets.
     pub(crate) asked: usize,
     /// Number of aggregators that could work at the same time without the limit.
     pub(crate) could: usize,
@@ -306,9 +321,11 @@ pub(crate) struct ManyAggregators<'a> {
     pub(crate) class: Class,
     /// Maximum number of aggregators in one call.
     pub(crate) aggregators: u64,
-    /// Mean length of an aggregator's request, bytes; next field: mean duration of a request, ns.
+    /// Mean length of an aggregator's request, bytes.
     pub(crate) bytes: u64,
+    /// Mean time to serve one aggregator's request (without waiting for the others), ns.
     pub(crate) each_ns: u64,
+    /// Number of collective calls whose requests are serialized.
     pub(crate) calls: u64,
 }
 

@@ -11,21 +11,22 @@ pub(crate) struct CpuWait {
     /// Number of CPUs on which the processes may run, on a single node; 0 if unknown.
     pub(crate) cpus: u64,
     pub(crate) nodes: u64,
-    /// Waits as a part of `length_ns`, 0 to 1.
+    /// Share of `length_ns` in which the threads waited for a processor, 0 to 1.
     pub(crate) share: f64,
     pub(crate) waits_ns: u64,
-    /// Time in which the threads ran or waited for a processor most of the time.
+    /// Total length of the sampled intervals in which a thread was at work: ran or waited for a processor most of the time, ns.
     pub(crate) length_ns: u64,
-    /// Number of times that another thread took the processor.
+    /// Number of times that another thread took the processor from a thread of the processes.
     pub(crate) taken: u64,
 }
 
 /// Formats finding DXT-V036: processes waited for a processor.
 pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
-    let place = match (of.cpus, of.nodes) {
-        (0, 0 | 1) => String::new(),
-        (0, nodes) => format!(" on {}", show::counted(nodes, "node")),
-        (cpus, _) => format!(" on {}", show::counted(cpus, "CPU")),
+    let place = match of.nodes {
+        // Processes that have enough CPUs of their own wait for others.
+        0 | 1 if of.processes <= of.cpus || of.cpus == 0 => String::new(),
+        0 | 1 => format!(" on {}", show::counted(of.cpus, "CPU")),
+        nodes => format!(" on {}", show::counted(nodes, "node")),
     };
     let processes = show::counted(of.processes, "process");
     let title = format!("{processes}{place} waited {:.0} % of the time for a CPU", of.share * 100.0);
@@ -39,7 +40,7 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
         "threads were ready but had no CPU for {} of {}, and lost their CPU to other threads {}; calls that took long meanwhile are not slow storage",
         show::duration(of.waits_ns),
         show::duration(of.length_ns),
-        show::counted(of.taken, "time")
+        if of.taken == 1 { "once".to_owned() } else { show::counted(of.taken, "time") }
     );
     Words::new(title, hint).with(sentence, about)
 }

@@ -7,23 +7,25 @@ use crate::words::common::{LostOn, each_ns, list};
 
 /// Kind of slow metadata calls that the title of a finding is about.
 pub(crate) enum Slow<'a> {
-    /// Calls of one rank, given by its name.
+    /// Metadata calls of one rank, given by its name.
     OfRank(&'a str),
     /// Opens together with other metadata calls of the file, for which a Darshan log has only one total time.
     OpensOfLog,
-    /// Calls of one operation, which takes most of the time.
+    /// Metadata calls of one operation, which takes most of the time.
     Mostly,
-    /// Calls of several operations, given by their names.
+    /// Metadata calls of several operations, given by their names.
     Several(&'a [String]),
 }
 
 pub(crate) struct SlowMetadata<'a> {
     pub(crate) what: Slow<'a>,
-    /// Number of metadata calls; next field: their total time, ns.
+    /// Number of slow metadata calls.
     pub(crate) calls: u64,
+    /// Time in the metadata calls, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Name of the operation with the most time; next field: number of its calls and their total time, ns.
+    /// Name of the metadata operation with the most time.
     pub(crate) most: &'a str,
+    /// Number of calls of the operation `most`, and their total time, ns.
     pub(crate) of_most: (u64, f64),
     /// Name of the kind of files, such as `files *.h5`, that have nearly all of the lost time; `None` if there is no such kind.
     pub(crate) on: Option<String>,
@@ -86,22 +88,25 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
 pub(crate) enum Kind {
     /// Temporary files: written, perhaps read, and removed.
     Temporary,
-    /// Files read once or twice.
+    /// Small files that are read once or twice.
     Read,
-    /// Files written once or twice.
+    /// Small files that are written once or twice.
     Written,
 }
 
-/// Small files of one kind.
+/// Many small files of one kind (temporary, read or written), with their calls.
 pub(crate) struct ManyFiles {
     pub(crate) kind: Kind,
     pub(crate) files: u64,
-    /// Number of calls on these files; next field: total time of the calls, ns.
+    /// Number of calls on the small files.
     pub(crate) calls: u64,
+    /// Time in calls on the small files, summed over processes, ns.
     pub(crate) time_ns: f64,
+    /// Bytes moved by calls on the small files.
     pub(crate) bytes: u64,
-    /// Number of opens and their total time, ns; next field: number of reads or writes and their total time.
+    /// Number of opens and their total time, ns.
     pub(crate) opens: (u64, f64),
+    /// Number of reads or writes (according to the kind of files) and their total time, ns.
     pub(crate) moves: (u64, f64),
 }
 

@@ -9,24 +9,28 @@ use crate::words::common::{LostOn, each_ns};
 /// Transfers of a file for which HDF5 moves more bytes than the program requests.
 pub(crate) struct Amplified<'a> {
     pub(crate) file: &'a str,
-    /// Bytes that the program requests, and bytes that HDF5 moves for them.
+    /// Bytes that the program requests from HDF5.
     pub(crate) asked: u64,
+    /// Bytes that HDF5 reads and writes by system calls to serve the requests.
     pub(crate) moved: u64,
-    /// Bytes of `moved` that are written.
+    /// Bytes that HDF5 writes by system calls; a part of `moved`.
     pub(crate) written: u64,
-    /// Transfers of the program; next field: time of the system calls for them, ns.
+    /// Number of HDF5 reads and writes that the program makes.
     pub(crate) calls: u64,
+    /// Time of the system calls made inside the program's HDF5 reads and writes, ns.
     pub(crate) time_ns: u64,
     pub(crate) chunks: Option<TooManyChunks>,
 }
 
-/// Chunks of a call that HDF5's cache cannot hold.
+/// Chunks accessed by a single call that do not fit into HDF5's chunk cache together.
 pub(crate) struct TooManyChunks {
     pub(crate) held: u64,
     pub(crate) touched: u64,
-    /// Length of a chunk, bytes; next fields: of the cache, and of a cache that would hold all chunks of a call.
+    /// Size of a chunk of the data set, bytes.
     pub(crate) bytes: u64,
+    /// Size of HDF5's chunk cache, bytes.
     pub(crate) cache_bytes: u64,
+    /// Cache size that would hold all chunks of a call, bytes.
     pub(crate) wanted_bytes: u64,
 }
 
@@ -72,13 +76,15 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
 
 /// HDF5 files that the program flushes after few writes.
 pub(crate) struct Flushed<'a> {
-    /// Number of files; next field: path of the file if there is only one.
+    /// Number of HDF5 files that are flushed.
     pub(crate) files: u64,
+    /// Path of the file, if only one is flushed.
     pub(crate) file: Option<&'a str>,
-    /// Number of flushes; next field: their total time, ns.
+    /// Number of flushes of HDF5 files.
     pub(crate) flushes: u64,
+    /// Time in the flushes, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Number of processes that flush.
+    /// Number of processes that flush HDF5 files.
     pub(crate) processes: u64,
     pub(crate) writes: u64,
 }
@@ -106,8 +112,9 @@ pub(crate) struct Hdf5Metadata<'a> {
     pub(crate) file: &'a str,
     pub(crate) class: Class,
     pub(crate) ranks: u64,
-    /// Number of small metadata calls; next field: mean length of all small calls, bytes.
+    /// Number of small calls on the HDF5 file's metadata.
     pub(crate) calls: u64,
+    /// Mean length of all small calls on the file, bytes.
     pub(crate) bytes_each: u64,
     /// Number of small HDF5 reads or writes that the program makes on data sets.
     pub(crate) of_data: u64,

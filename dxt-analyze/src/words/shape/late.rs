@@ -9,11 +9,13 @@ const NOT_SLOW: &str = "the calls themselves are not slow";
 
 /// Ranks that arrive last, so that others wait for them (stragglers).
 pub(crate) struct Late {
-    /// Name of the stragglers; next field: true if the name is of one rank or node.
+    /// Name of the stragglers (ranks that arrive last).
     pub(crate) name: String,
+    /// True if the name is that of a single rank or node.
     pub(crate) one: bool,
-    /// Number of times that the stragglers arrive last; next field: number of times that all ranks wait for each other.
+    /// Number of synchronization points, or collective calls, at which the stragglers arrive last.
     pub(crate) times: u64,
+    /// Number of synchronization points, or collective calls, in total.
     pub(crate) of: u64,
     /// Time that the other ranks wait for the stragglers, ns.
     pub(crate) saves_ns: u64,
@@ -96,9 +98,9 @@ pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
 /// Kind of call in which ranks wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Collective calls of MPI-IO and HDF5.
+    /// Collective calls of MPI-IO and HDF5, in which ranks wait for each other.
     Calls,
-    /// Synchronization points of MPI, e.g. MPI_Barrier.
+    /// Synchronization points of MPI, e.g. MPI_Barrier, in which ranks wait for each other.
     Points,
 }
 

@@ -7,16 +7,19 @@ use crate::words::common::{LostOn, Who, each_ns};
 
 /// Repeated metadata queries (stat, access, failed open) on the same paths.
 pub(crate) struct Repeated {
-    /// Number of queries; next field: their total time, ns.
+    /// Number of metadata queries on paths that are queried repeatedly.
     pub(crate) calls: u64,
+    /// Time in the metadata queries, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Names of the operations, e.g. `stat`.
+    /// Names of the querying operations, e.g. `stat`.
     pub(crate) operations: Vec<&'static str>,
-    /// Number of processes that query; next field: true if they are MPI ranks.
+    /// Number of processes that repeat metadata queries.
     pub(crate) processes: u64,
+    /// True if the querying processes are MPI ranks.
     pub(crate) are_ranks: bool,
-    /// Number of distinct paths; next field: number of distinct pairs (process, path).
+    /// Number of distinct paths that are queried repeatedly.
     pub(crate) paths: u64,
+    /// Number of distinct pairs (process, path) with repeated queries.
     pub(crate) pairs: u64,
 }
 
@@ -67,11 +70,11 @@ pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<
 /// Event for which a process polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Awaited {
-    /// Removal of a lock file.
+    /// A lock file, made by another process, is removed.
     LockFile,
-    /// Release of a lock on a file.
+    /// A lock on a file is released by another process.
     Lock,
-    /// Creation of a file.
+    /// A file is created by another process.
     File,
 }
 
@@ -85,8 +88,9 @@ pub(crate) struct Polled<'a> {
     pub(crate) files: u64,
     /// Number of failed calls: opens (lock file), lock calls (lock) or queries (file).
     pub(crate) calls: u64,
-    /// Time from a wait's first to its last call, ns: total of the process that waits longest; next field: total of all processes.
+    /// Time from a wait's first to its last call, ns: sum over the waits of the process that waits longest.
     pub(crate) longest_ns: u64,
+    /// Time from a wait's first to its last call, ns: sum over the waits of all processes.
     pub(crate) all_ns: u64,
 }
 
@@ -137,16 +141,19 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
 /// Files that polling processes find some time after the files were created.
 pub(crate) struct FoundLate {
     pub(crate) who: Who,
-    /// Number of files; next field: path of the only file, or pattern of all paths.
+    /// Number of files for which processes wait.
     pub(crate) files: u64,
+    /// Path of the only file, or pattern of all paths; `None` if there is neither.
     pub(crate) name: Option<String>,
-    /// Number of waits; next field: number of failed queries during the waits.
+    /// Number of times that a process waits for a file.
     pub(crate) waits: u64,
+    /// Number of queries during the waits that did not find the file.
     pub(crate) calls: u64,
     /// Time from the first to the last query of a wait, ns; summed over waits.
     pub(crate) asked_ns: u64,
-    /// Time from a file's creation to its discovery, ns: sum over all waits; next field: sum of the process with the largest.
+    /// Time from a file's creation to its discovery, ns: sum over all waits.
     pub(crate) late_ns: u64,
+    /// Time from a file's creation to its discovery, ns: sum of the process with the largest sum.
     pub(crate) longest_ns: u64,
 }
 

@@ -8,29 +8,33 @@ use crate::words::common::{LostOn, each_bytes, each_ns};
 
 pub(crate) struct Small {
     pub(crate) class: Class,
-    /// Number of small requests; next fields: their bytes, and their total time, ns.
+    /// Number of small requests.
     pub(crate) calls: u64,
+    /// Bytes moved by the small requests.
     pub(crate) bytes: u64,
+    /// Time in the small requests, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Number of processes that make the requests.
+    /// Number of processes that make the small requests.
     pub(crate) processes: u64,
-    /// True if most requests are made inside HDF5.
+    /// True if most small requests are made inside HDF5.
     pub(crate) hdf5: bool,
-    /// Shared files on which requests wait for each other; `None` if they do not wait.
+    /// Processes and shared files, if the small requests wait for each other on shared files; else `None`.
     pub(crate) queue: Option<Waiting>,
 }
 
 /// Small requests that wait for each other because they access shared files.
 pub(crate) struct Waiting {
-    /// Number of processes that make the requests; next field: true if they are MPI ranks.
+    /// Number of processes that make the waiting requests.
     pub(crate) processes: u64,
+    /// True if the processes with small requests are MPI ranks.
     pub(crate) are_ranks: bool,
-    /// Number of shared files; next field: path of one of them.
+    /// Number of shared files with small requests.
     pub(crate) files: u64,
+    /// Path of one of the shared files with small requests.
     pub(crate) file: String,
-    /// True if most requests append to the file (O_APPEND).
+    /// True if most of the waiting requests append to the file (O_APPEND).
     pub(crate) appends: bool,
-    /// Duration of the fastest request, ns.
+    /// Duration of the fastest small request, ns.
     pub(crate) fastest_ns: u64,
 }
 
@@ -85,12 +89,12 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
 pub(crate) struct TinyCollective<'a> {
     pub(crate) file: &'a str,
     pub(crate) class: Class,
-    /// Number of calls by each rank.
+    /// Number of collective calls that each rank makes.
     pub(crate) calls: u64,
     pub(crate) ranks: u64,
-    /// Bytes that all ranks move in all calls.
+    /// Bytes that all ranks move in all collective calls.
     pub(crate) bytes: u64,
-    /// Mean duration of a call, ns.
+    /// Mean duration of a collective call, ns.
     pub(crate) each_ns: u64,
 }
 
@@ -115,18 +119,21 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
 /// Small independent MPI-IO calls on shared files.
 pub(crate) struct Independent<'a> {
     pub(crate) class: Class,
-    /// True if HDF5 makes most of the calls.
+    /// True if HDF5 makes most of the independent calls.
     pub(crate) hdf5: bool,
-    /// Number of independent calls; next fields: their bytes, and their total time, ns.
+    /// Number of small independent MPI-IO calls.
     pub(crate) calls: u64,
+    /// Bytes moved by the independent calls.
     pub(crate) bytes: u64,
+    /// Time in the independent calls, summed over ranks, ns.
     pub(crate) time_ns: f64,
     /// Number of collective calls on the same files.
     pub(crate) collective: u64,
-    /// Number of files; next field: path of the file with the most time.
+    /// Number of shared files with small independent calls.
     pub(crate) files: u64,
+    /// Path of the shared file on which small independent calls take most time.
     pub(crate) file: &'a str,
-    /// Number of ranks that use the file with the most time.
+    /// Number of ranks that use the file named in `file`.
     pub(crate) ranks: u64,
 }
 
@@ -152,9 +159,10 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
     let sentence = format!(
-        "{} in these calls, summed over all ranks; {} collective {} on these files",
+        "{} in these calls, summed over all ranks; the same {} {} collective {}",
         show::duration(of.time_ns as u64),
-        show::count(of.collective),
+        show::agree(of.files as u64, "file has", "files have"),
+        if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
         of.class.agree(of.collective)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -163,11 +171,13 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
 /// Reads or writes of C streams with small buffers.
 pub(crate) struct StreamBuffer {
     pub(crate) class: Class,
-    /// Number of stream calls; next field: their bytes.
+    /// Number of calls that the program makes on C streams, e.g. fwrite.
     pub(crate) calls: u64,
+    /// Bytes moved by the calls on C streams.
     pub(crate) bytes: u64,
-    /// Number of stream calls that fill or empty the buffer; next field: their total time, ns.
+    /// Number of stream calls that make a system call to fill or empty the buffer.
     pub(crate) slow: u64,
+    /// Time in the calls that fill or empty the buffer, ns.
     pub(crate) slow_ns: f64,
 }
 

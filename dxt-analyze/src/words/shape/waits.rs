@@ -32,7 +32,7 @@ pub(crate) struct Queued {
     pub(crate) targets: u64,
     /// OST index of the storage target in use; of one of them if there are several.
     pub(crate) target: u32,
-    /// True if different storage targets are used over time.
+    /// True if the storage targets in use change over time.
     pub(crate) steps: bool,
     /// Mean number of calls in flight per storage target.
     pub(crate) in_flight: f64,
@@ -41,7 +41,7 @@ pub(crate) struct Queued {
     pub(crate) stripes: Option<u32>,
     /// Number of storage targets that would suffice for the calls not to queue.
     pub(crate) enough: f64,
-    /// True if the files have at least `enough` stripes.
+    /// True if the files have at least `enough` stripes, so that the stripe count is not the cause.
     pub(crate) wide: bool,
 }
 
@@ -93,11 +93,11 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
 /// Owner and purpose of the file locks for which processes wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locks {
-    /// Locks that the program itself takes.
+    /// File locks that the program itself takes.
     Program,
     /// Locks that MPI-IO takes for data sieving.
     MpiIo,
-    /// Lock of MPI-IO's shared file pointer.
+    /// File lock of MPI-IO's shared file pointer.
     SharedPointer,
     /// Locks that MPI-IO takes around each read or write.
     EachCall,
@@ -139,12 +139,15 @@ pub(crate) struct LongCollective<'a> {
     pub(crate) file: &'a str,
     pub(crate) class: Class,
     pub(crate) ranks: u64,
-    /// Duration of the call; next fields: its start since the job's start, and usual duration of its peers. All in ns.
+    /// Duration of the long collective call, ns.
     pub(crate) took_ns: u64,
+    /// Start of the long collective call, ns since the job's start.
     pub(crate) at_ns: u64,
+    /// Usual duration of similar collective calls, ns.
     pub(crate) usual_ns: u64,
-    /// Bytes read by system calls inside the collective call; next field: bytes written.
+    /// Bytes read by system calls inside the collective call.
     pub(crate) read: u64,
+    /// Bytes written by system calls inside the collective call.
     pub(crate) written: u64,
     /// Longest time that one rank spends in system calls inside the collective call, ns.
     pub(crate) inside_ns: u64,
@@ -174,19 +177,23 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
 
 /// Ranks that read or write one after another instead of at the same time.
 pub(crate) struct Serialized<'a> {
-    /// Number of serialized ranks; next field: number of groups of ranks that work in parallel.
+    /// Number of ranks that work one after another.
     pub(crate) ranks: u64,
+    /// Number of groups of ranks: groups work in parallel, ranks of one group one after another.
     pub(crate) groups: u64,
     /// Number of phases of the run in which ranks are serialized.
     pub(crate) phases: u64,
-    /// True if the ranks read in these phases; next field: true if they write.
+    /// True if the serialized calls include reads.
     pub(crate) reads: bool,
+    /// True if the serialized calls include writes.
     pub(crate) writes: bool,
-    /// Path of the first file; next fields: number of files, and paths of a few others.
+    /// Path of the first file that serialized ranks read or write.
     pub(crate) file: &'a str,
+    /// Number of files that serialized ranks read or write.
     pub(crate) files: u64,
+    /// Paths of a few other files that serialized ranks read or write.
     pub(crate) others: Vec<&'a str>,
-    /// Number of reads and writes in these phases.
+    /// Number of reads and writes in the phases with serialized ranks.
     pub(crate) calls: u64,
     /// Time saved if the ranks worked in parallel, ns.
     pub(crate) saves_ns: u64,
@@ -222,11 +229,13 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
 /// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
 pub(crate) struct Uncached {
     pub(crate) class: Class,
-    /// Number of calls; next fields: their bytes, and their total time, ns.
+    /// Number of calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
     pub(crate) calls: u64,
+    /// Bytes moved by the calls that bypass or write through the page cache.
     pub(crate) bytes: u64,
+    /// Time in the calls that bypass or write through the page cache, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Number of calls by flags of open(2), e.g. O_DIRECT.
+    /// Number of calls by the flags of open(2) with which the file was opened, e.g. O_DIRECT.
     pub(crate) flags: BTreeMap<Manner, u64>,
 }
 
@@ -274,22 +283,24 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
 
 /// Writes to standard output or standard error that wait for their reader.
 pub(crate) struct StandardOutput<'a> {
-    /// `standard output` or `standard error`.
+    /// Name of the stream: `standard output` or `standard error`.
     pub(crate) name: &'a str,
-    /// Processes that wait, as the subject of a sentence; next field: true if it is one process.
+    /// Processes that wait for the reader, as the subject of a sentence.
     pub(crate) who: String,
+    /// True if only one process waits for the reader.
     pub(crate) one: bool,
     pub(crate) calls: u64,
     pub(crate) bytes: u64,
     pub(crate) time_ns: u64,
 }
 
-/// Returns ranks in words, such as `ranks 1 to 3`; `processes` without ranks, or `name` if there is one.
+/// Returns ranks in words, such as `ranks 1-3`; without ranks, the number of processes, or `name` for a single process.
 pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String {
     match (ranks, processes) {
         (_, 1) => name,
         ([first, .., last], _) if ranks.len() == processes && last - first + 1 == processes as i32 => {
-            format!("ranks {first} to {last}")
+            let ranks: Vec<u64> = ranks.iter().filter_map(|rank| u64::try_from(*rank).ok()).collect();
+            format!("ranks {}", show::ranges(&ranks))
         }
         _ if ranks.len() == processes => show::counted(processes as u64, "rank"),
         _ => show::counted(processes as u64, "process"),
@@ -299,7 +310,7 @@ pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String 
 /// Formats the finding that processes wait for the reader of standard output or standard error.
 pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
     let title = format!(
-        "{} {} for {}: {} of {} in total {} {}",
+        "{} {} for {}: {} ({}) {} {}",
         of.who,
         if of.one { "waits" } else { "wait" },
         of.name,

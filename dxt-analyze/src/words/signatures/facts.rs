@@ -6,11 +6,11 @@ use serde::Serialize;
 /// Reads of one file with one access pattern, and the simulated effect of prefetching. A cache miss is a read with bytes that are not in the cache.
 #[derive(Clone, Debug, Serialize)]
 pub struct AheadRow {
-    /// Path of the file.
+    /// Path of the file that is read.
     pub file: String,
     /// Number of processes and threads that read with this pattern.
     pub processes: u64,
-    /// Number of reads by all these processes and threads.
+    /// Number of reads with this pattern, over all processes and threads.
     pub reads: u64,
     /// Length of the longest read, bytes.
     pub length: u64,
@@ -39,19 +39,19 @@ pub struct AheadRow {
 /// Loop of independent calls that one collective call could replace.
 #[derive(Clone, Debug, Serialize)]
 pub struct OneCall {
-    /// Path of the file.
+    /// Path of the file that the loop's calls access.
     pub file: String,
     /// I/O interface of the calls, e.g. `POSIX`.
     pub layer: &'static str,
-    /// True for writes, false for reads.
+    /// True if the loop's calls are writes, false if they are reads.
     pub writes: bool,
     /// Number of ranks that execute the loop.
     pub ranks: u64,
-    /// Number of calls by each rank.
+    /// Number of calls that each rank makes in the loop.
     pub calls: u64,
-    /// Number of bytes per call.
+    /// Number of bytes that each call of the loop moves.
     pub length: u64,
-    /// Distance between successive calls of a rank, in bytes.
+    /// Distance between the offsets of successive calls of a rank, in bytes.
     pub stride: u64,
     /// Length of the contiguous range that all ranks access together, in bytes.
     pub bytes: u64,
@@ -88,15 +88,15 @@ impl OneCall {
 /// Strided calls on one file: small calls at a fixed distance, with unaccessed gaps between them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Strided {
-    /// Path of the file.
+    /// Path of the file with strided calls.
     pub file: String,
-    /// True for writes, false for reads.
+    /// True if the strided calls are writes, false if they are reads.
     pub writes: bool,
-    /// Number of processes that make the calls.
+    /// Number of processes that make the strided calls.
     pub processes: u64,
-    /// Number of calls of all processes.
+    /// Number of strided calls, over all processes.
     pub calls: u64,
-    /// Length of a call in the most frequent pattern, bytes.
+    /// Length of a strided call in the most frequent pattern, bytes.
     pub length: u64,
     /// Distance between successive calls of a process in the most frequent pattern, bytes.
     pub stride: u64,
@@ -105,11 +105,11 @@ pub struct Strided {
 /// Reads of one range of bytes of a file by several ranks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SameBytes {
-    /// Path of the file.
+    /// Path of the file whose bytes several ranks read.
     pub file: String,
     /// I/O interface of the reads, e.g. `POSIX`.
     pub layer: &'static str,
-    /// Number of ranks that read these bytes; number of processes in a run without MPI.
+    /// Number of ranks that read the byte range; number of processes in a run without MPI.
     pub ranks: u64,
     /// True if the run has no MPI ranks, so that `ranks` counts processes.
     #[serde(skip)]
@@ -120,7 +120,7 @@ pub struct SameBytes {
     pub bytes_each: u64,
     /// Number of distinct bytes that each rank reads, at most `bytes_each`.
     pub distinct: u64,
-    /// Bytes read by all ranks together.
+    /// Bytes that all ranks read of the range, bytes read repeatedly included.
     pub bytes: u64,
     /// Bytes that would be read if each node read each byte once.
     pub bytes_by_node: u64,
@@ -131,7 +131,7 @@ pub struct SameBytes {
 pub struct StripeRow {
     /// Path of the file; if each rank has its own file, path of the first file.
     pub file: String,
-    /// Number of processes with this pattern.
+    /// Number of processes whose requests have this access pattern.
     pub processes: u64,
     /// Start of the pattern's first request, ns since the job's start.
     pub start_ns: u64,
@@ -158,7 +158,7 @@ pub struct StripeRow {
     /// Name of the layout that is cheapest for one request of each process, among the three of the IOSIG paper: data of a process on one
     /// target (1-DV), on all (1-DH) or on a group (2-D).
     pub layout: String,
-    /// Number of storage targets that hold the data of one process under this layout.
+    /// Number of storage targets that hold the data of one process under the layout `layout`.
     pub targets_per_process: u64,
     /// Best stripe size and count by replay (simulation) of all accesses to the file while the pattern lasts; `None` if there was no
     /// replay.
@@ -178,9 +178,9 @@ pub struct StripeRow {
 pub struct Replayed {
     /// Number of the file's reads and writes during the pattern, counted below all libraries.
     pub operations: u64,
-    /// Best stripe size, bytes.
+    /// Stripe size with the lowest cost in the replay, bytes.
     pub stripe_bytes: u64,
-    /// Best stripe count.
+    /// Stripe count with the lowest cost in the replay.
     pub stripe_count: u64,
     /// Cost of the best layout / cost of the file's current layout; `None` if the current layout is unknown.
     pub costs_of_today: Option<f64>,

@@ -1,7 +1,7 @@
 //! Tests of processes that wait for a processor, in their calls and outside of them.
 
 use super::{KIB, MS, report, saves_ms};
-use crate::common::facts::{assert_says, assert_stated};
+use crate::common::facts::{assert_found, assert_says, assert_stated};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
@@ -9,8 +9,14 @@ use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
 /// Returns the JSON report on eight processes of 4 s that write 64 KiB every 10 ms; every 10th write takes 8 ms, the others 20 µs. `wait`: part of
 /// the time for which each process waits for one of two processors; `None` without samples.
 fn writers(wait: Option<f64>) -> Value {
+    writers_on(|_| ("n", wait))
+}
+
+/// Returns the report of [`writers`] whose nodes and waits `of` gives by the number of the process.
+fn writers_on(of: impl Fn(u64) -> (&'static str, Option<f64>)) -> Value {
     let writer = |rank: u64| {
-        let mut one: Builder = process(-1, "n");
+        let (node, wait) = of(rank);
+        let mut one: Builder = process(-1, node);
         one.process.info.pid = 2000 + rank as u32;
         one.process.threads[0].tid = 2000 + rank as u32;
         for call in 0..400_u64 {
@@ -63,4 +69,13 @@ fn the_same_calls_with_processors_of_their_own_are_a_finding() {
         let findings = found["verdict"]["findings"].as_array().into_iter().flatten();
         assert!(findings.filter(|one| one["severity"] == "high").count() > 0, "{found}");
     }
+}
+
+#[test]
+fn the_job_waits_for_the_one_busy_node() {
+    const NODES: [&str; 8] = ["busy", "n1", "n2", "n3", "n4", "n5", "n6", "n7"];
+    let found = writers_on(|rank| (NODES[rank as usize], Some(if rank == 0 { 0.84 } else { 0.0 })));
+    let saves = saves_ms(&found, "DXT-V036").unwrap_or(0);
+    assert!((3300..=3400).contains(&saves), "{saves} of 3360 ms: {found}");
+    assert_found(&found, "DXT-V036", &json!({"processes": 1, "node": "busy"}));
 }

@@ -79,7 +79,22 @@ fn report(processes: Vec<Builder>, run_ms: u64) -> Value {
 fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let path = put(folder.path(), "a.dxt", &trace_of(processes, ranks));
-    json(&["report", "--format", "json", &path], 0)
+    let found = json(&["report", "--format", "json", &path], 0);
+    assert_together(&found["verdict"]);
+    found
+}
+
+/// Asserts that all findings together save no more than the time in I/O and the waits outside of it, and explain no call twice.
+fn assert_together(verdict: &Value) {
+    let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+    let together = &verdict["together"];
+    let findings = verdict["findings"].as_array().into_iter().flatten();
+    let outside = findings.filter(|one| one["code"] == "DXT-V013" || one["code"] == "DXT-V036");
+    let most = number(&verdict["io_share"]) * number(&verdict["run_ns"])
+        + outside.map(|one| number(&one["saves_ns"])).sum::<f64>();
+    let saves = number(&together["saves_ns"]).max(number(&together["saves_high_ns"]));
+    assert!(saves <= most + 1.0, "{saves} of {most}: {verdict}");
+    assert!(number(&together["explains"]["share"]) <= 1.0, "{verdict}");
 }
 
 /// Ends all processes with a barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the last

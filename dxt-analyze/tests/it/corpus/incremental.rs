@@ -31,7 +31,7 @@ fn night(folder: &Path, days: &Path, code: i32) -> Value {
     corpus(&["--incremental", "-o", text(days), text(folder)], code)
 }
 
-/// Returns the numbers of new, changed and unchanged sources, as stated in a report's remarks.
+/// Returns the numbers of new, changed and unchanged input files, as stated in a report's remarks.
 fn read(report: &Value) -> [u64; 3] {
     let remarks = report["remarks"].as_array().unwrap();
     let line = remarks.iter().filter_map(Value::as_str).find(|line| line.starts_with("jobs: ")).unwrap();

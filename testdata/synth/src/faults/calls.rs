@@ -29,7 +29,7 @@ pub(super) enum Op {
     Broadcast,
 }
 
-/// Operations with the tracer's codes, in the order of [`Op`].
+/// Operations as (operation, the tracer's code, layer, class, variant, name), in the order of [`Op`].
 const TABLE: [(Op, u16, Layer, OpClass, OpMode, &str); 22] = [
     (Op::Open, 1, Layer::Posix, OpClass::Open, OpMode::Plain, "open"),
     (Op::Close, 2, Layer::Posix, OpClass::Close, OpMode::Plain, "close"),

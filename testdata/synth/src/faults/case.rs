@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(super) struct Case {
     pub(super) name: String,
-    /// True if the case is on the short list of cases (option `--short`).
+    /// True if the case (simulated job) is on the short list of cases (option `--short`).
     pub(super) short: bool,
     pub(super) job: Job,
     pub(super) faults: Vec<Fault>,

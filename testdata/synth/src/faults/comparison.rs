@@ -93,7 +93,7 @@ fn name(job: &Frozen) -> String {
     format!("{generation}seed {} {}", job.seed, job.score.truth.name)
 }
 
-/// Numbers of jobs that are good by a measure, in two runs.
+/// Numbers of jobs on which the analyzer's findings are good by one measure of quality, in two runs of the analyzer.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// Number of good jobs and number of jobs to which the measure applies, in the earlier run.

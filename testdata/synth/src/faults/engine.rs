@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use trace_format::meta::CpuSample;
 
-/// Start of the first step, in ns since the common epoch of all processes.
+/// Start of the first step, in ns since the common epoch (time zero) of all processes.
 const BEGIN_NS: u64 = 1_000_000;
 /// Duration of a synchronization after the arrival of the last thread, in ns.
 const MEETING_NS: u64 = 5_000;

@@ -154,7 +154,7 @@ fn hardly_any() -> Vec<Named> {
     ]
 }
 
-/// Returns cases with a slow rank, node or OST that costs almost nothing, so that they count as healthy.
+/// Returns cases (simulated jobs) with a slow rank, node or OST that costs almost nothing, so that they count as healthy.
 fn not_worth_it() -> Vec<Case> {
     let long = |seed| Job { seed, compute_ns: 20e9, ..usual() };
     let mut cases = vec![

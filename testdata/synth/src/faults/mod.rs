@@ -40,7 +40,7 @@ pub use table::{Totals, table};
 pub use truth::{Injected, Named, Right, Truth, Unit};
 pub use verdict::{Finding, Verdict};
 
-/// Selection of test cases.
+/// Options that select the cases (simulated jobs or real programs) to write or to score.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Choice {
     /// Only the short list of cases
@@ -60,19 +60,19 @@ pub struct Choice {
     #[arg(value_parser = clap::value_parser!(u64).range(1..=random::GENERATIONS))]
     pub generation: u64,
     /// Draw jobs with two or three faults of different kinds, none healthy
-    #[arg(long, requires = "random", conflicts_with = "generation")]
+    #[arg(long, requires = "random")]
     pub combined: bool,
 }
 
 impl Default for Choice {
-    /// Selects all fixed cases, with their own seeds.
+    /// Selects all fixed cases (jobs that are not drawn at random), with their own seeds.
     fn default() -> Self {
         Self { short: false, only: None, seed: 0, random: None, generation: 1, combined: false }
     }
 }
 
 impl Choice {
-    /// True if the case called `name` is selected; `short` is true if the case is on the short list of cases.
+    /// True if the case (simulated job) called `name` is selected; `short` is true if it is on the short list of cases.
     fn has(&self, name: &str, short: bool) -> bool {
         (short || !self.short) && self.only.as_ref().is_none_or(|part| name.contains(part.as_str()))
     }
@@ -83,7 +83,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
     let drawn = |count| match choice.combined {
-        true => random::combined(count, choice.seed),
+        true => random::combined(count, choice.seed, choice.generation),
         false => random::cases(count, choice.seed, choice.generation),
     };
     let cases = choice.random.map_or_else(cases, drawn);

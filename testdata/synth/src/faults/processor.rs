@@ -7,10 +7,10 @@ use trace_format::meta::CpuSample;
 const SLICE_NS: f64 = 4e6;
 /// Time that a system call takes on the CPU besides copying its bytes, in ns.
 const CALL_NS: f64 = 5e3;
-/// Time to copy one byte, in ns.
+/// CPU time for copying one byte in a read or write call, in ns.
 const COPY_NS: f64 = 0.25;
-/// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take before
-/// its next turn.
+/// Time that a thread waits for its CPU when storage has served its call, as a share of the time that the CPU's other threads take between
+/// two runs of the thread.
 const WAKING: f64 = 0.25;
 /// Random variation of waits: standard deviation (sigma) of their logarithm.
 const SIGMA: f64 = 0.5;
@@ -61,7 +61,7 @@ impl Processor {
         ns
     }
 
-    /// Returns the time that the other threads of the CPU take before this thread's next turn, in ns.
+    /// Returns the time that the other threads of the CPU take before this thread runs on it again, in ns.
     fn turn(&mut self, share: f64) -> f64 {
         self.turns += 1;
         SLICE_NS * (1.0 / share - 1.0) * lognormal(SIGMA, &[self.seed[0], 2, self.seed[1], self.turns])

@@ -26,7 +26,7 @@ pub struct Score {
     pub truth: Truth,
     /// Code of the finding that the first sentence of the analyzer's report states.
     pub states: Option<String>,
-    /// First finding of the analyzer; `None` without findings.
+    /// First finding in the analyzer's report; `None` without findings.
     pub first: Option<Finding>,
     /// For each fault, strongest first: index of the first finding that names it; `None` without such a finding.
     pub found: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! Cases with two or three simultaneous faults of different cost, and cases with one weak fault.
+//! Cases (simulated jobs) with two or three simultaneous faults of different cost, and cases with one weak fault.
 
 use super::case::Case;
 use super::injected as fault;
@@ -92,7 +92,7 @@ fn three() -> Vec<Case> {
     ]
 }
 
-/// Returns cases that lose 1 to 10 % of the run time, which deserves a finding but no alarm.
+/// Returns cases (simulated jobs) that lose 1 to 10 % of the run time, which deserves a finding but no alarm.
 fn weak() -> Vec<Case> {
     vec![
         Case::new("weak-slow-rank", Job { compute_ns: 700e6, ..usual(130) }, [fault::slow_rank(5, 2.0)]).short(),

@@ -1,4 +1,4 @@
-//! Table of the scores of all cases, with totals.
+//! Table of the scores of all cases (simulated jobs), with totals.
 
 use super::score::Score;
 use super::truth::Named;
@@ -8,19 +8,19 @@ use super::truth::Named;
 pub struct Totals {
     /// Number of cases (simulated jobs) with at least one fault.
     pub sick: usize,
-    /// Number of faulty cases whose first finding names the strongest fault.
+    /// Number of faulty cases (simulated jobs) whose first finding names the strongest fault.
     pub first_right: usize,
-    /// Number of faulty cases whose strongest fault is named by one of the first three findings.
+    /// Number of faulty cases (simulated jobs) whose strongest fault is named by one of the first three findings.
     pub in_three: usize,
-    /// Number of faulty cases in which no finding names the strongest fault.
+    /// Number of faulty cases (simulated jobs) in which no finding names the strongest fault.
     pub nowhere: usize,
     /// Number of faults other than the strongest fault of each case.
     pub further: usize,
     /// Number of faults, other than the strongest of each case, that a finding names.
     pub further_found: usize,
-    /// Number of healthy cases (without faults).
+    /// Number of healthy cases (simulated jobs without faults).
     pub healthy: usize,
-    /// Number of healthy cases without findings above severity `info`.
+    /// Number of healthy cases (simulated jobs without faults) that get no finding above severity `info`.
     pub quiet: usize,
     /// Number of findings on the strongest fault of their case that promise a saving.
     pub promised: usize,
@@ -28,7 +28,7 @@ pub struct Totals {
     pub promised_well: usize,
     /// Number of findings on the strongest fault whose severity fits the time lost to it.
     pub severity_fits: usize,
-    /// Number of cases with a `high` finding that names no fault of the case.
+    /// Number of cases (simulated jobs) with a finding of severity `high` that names no fault of the case.
     pub misleading: usize,
 }
 

@@ -1,15 +1,15 @@
-//! True faults of a case with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
+//! True faults of a case (simulated job) with their costs, and criteria for right findings. Both are stored in the manifest of the traces.
 
 use serde::{Deserialize, Serialize};
 
 /// Trace of a case (simulated job), with the true faults and their costs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Truth {
-    /// Name of the case; the trace is `NAME.dxt` unless `log` states another path.
+    /// Name of the case (simulated job); the trace is `NAME.dxt` unless `log` states another path.
     pub name: String,
     /// Path of the trace (a file or directory), relative to the manifest.
     pub log: String,
-    /// True if the case is on the short list of cases (option `--short`).
+    /// True if the case (simulated job) is on the short list of cases (option `--short`).
     pub short: bool,
     /// True if the trace records the job's barriers.
     pub barriers: bool,
@@ -36,7 +36,8 @@ pub struct Injected {
 }
 
 impl Injected {
-    /// Returns the cause with numbers rounded to four digits, because the last digits of a drawn number depend on the processor.
+    /// Returns the description of the fault with numbers rounded to four digits, because the last digits of a drawn number depend on the
+    /// processor.
     pub(super) fn rounded(&self) -> String {
         let word = |word: &str| word.parse().map_or_else(|_| word.to_owned(), |number: f64| format!("{number:.3e}"));
         self.cause.split(' ').map(word).collect::<Vec<String>>().join(" ")
@@ -48,7 +49,7 @@ impl Injected {
 pub struct Right {
     /// Codes of findings that name the fault, most likely code first.
     pub codes: Vec<String>,
-    /// Word in the fact `operation`, such as `read`. Findings that state no operation are accepted.
+    /// Word that the finding's fact `operation` must contain, such as `read`. Findings that state no operation are accepted.
     pub operation: Option<String>,
     /// Names of facts that the finding must state to count as right.
     pub has: Vec<String>,
@@ -73,9 +74,9 @@ pub enum Named {
 /// Set of units (ranks, nodes or OSTs) that a finding may accuse of being slow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
-    /// Kind of the units: `rank`, `node` or `ost`.
+    /// Kind of the accused units: `rank`, `node` or `ost`.
     pub kind: String,
-    /// Numbers or names of the ranks, nodes or OSTs.
+    /// Numbers or names of the ranks, nodes or OSTs in the set.
     pub of: Vec<String>,
 }
 

@@ -42,7 +42,7 @@ impl Header {
         (u32_at(&self.0, chunk::THREAD), u32_at(&self.0, chunk::SEQUENCE))
     }
 
-    /// Returns the chunk's length in bytes; `None` if `bytes` is not a valid chunk header.
+    /// Returns the length of a chunk (segment buffer) in bytes, as its header `bytes` states; `None` if `bytes` is not a valid header.
     fn length(bytes: &[u8], most: usize) -> Option<usize> {
         let length = u32_at(bytes, chunk::BYTES) as usize;
         let whole = u64_at(bytes, chunk::MAGIC) == chunk::MAGIC_VALUE;
@@ -82,7 +82,8 @@ impl Chunks {
         self.known.capacity() * size_of::<Known>()
     }
 
-    /// Delivers new segments from slots and packed blocks (compressed segments), except slots of chunks that are being packed.
+    /// Delivers new segments: those in the slots of chunks (segment buffers), except chunks that are being packed, and those in packed
+    /// blocks (compressed segments).
     pub(super) fn look<S: Source + ?Sized>(
         &mut self,
         part: Part,
@@ -118,7 +119,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Delivers the segments in chunks that a killed process was packing and whose packed blocks (compressed segments) do not exist.
+    /// Delivers the segments in chunks (segment buffers) that a killed process was packing and whose packed blocks (compressed segments) do
+    /// not exist.
     pub(super) fn look_at_packing<S: Source + ?Sized>(
         &self,
         part: Part,
@@ -205,7 +207,8 @@ fn first_in<S: Source + ?Sized>(
     Ok(None)
 }
 
-/// Delivers new packed blocks (compressed segments) of a chunk; returns the number of leading bytes of blocks that need not be read again.
+/// Delivers the segments of new packed blocks (compressed segments) in a chunk; returns the number of leading bytes of blocks that need not
+/// be read again.
 fn take_blocks<S: Source + ?Sized>(
     arena: &Arena<'_, S>,
     known: Known,
@@ -290,9 +293,9 @@ fn take_slots<S: Source + ?Sized>(
     Ok(done)
 }
 
-/// Delivers new segments of a chunk if DXT_MIN_SIZE is set, so that the tracer may remove short segments and move later ones to earlier
-/// slots. Instead of the slot, a segment's key has the number of segments before it that are not too short ([`Follower::is_short`]), which
-/// a removal does not change. A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
+/// Delivers new segments of a chunk (segment buffer) if DXT_MIN_SIZE is set. The tracer may then remove short segments and move later ones
+/// to earlier slots, so a segment's key does not contain its slot number, but the number of segments before it that are not too short
+/// ([`Follower::is_short`]). A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),
@@ -321,8 +324,8 @@ fn take_long<S: ?Sized>(
     }
 }
 
-/// Reads `count` slots twice. Slots that differ between both reads count as empty, because the end of a segment may be read before its
-/// other fields.
+/// Reads `count` slots (for one segment each) of a chunk twice. Slots that differ between both reads count as empty, because the end of a
+/// segment may be read before its other fields.
 fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize) -> Result<Vec<Segment>> {
     let mut bytes = vec![0; count * SLOT];
     arena.fill(at, &mut bytes)?;

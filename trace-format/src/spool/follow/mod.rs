@@ -1,9 +1,9 @@
 //! Follows a spool (a process's recordings in a mapped file) while the owner runs, and delivers each segment once, with a stable key.
 //!
-//! The key is (thread, sequence number of the thread's chunk, slot in that chunk). Packing (compressing) a chunk preserves all three, so
-//! that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]). Calls folded
-//! into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is delivered by a
-//! later call; a call after the owner's end delivers the rest.
+//! The key is (thread, sequence number of the thread's chunk (segment buffer), slot in that chunk). Packing (compressing) a chunk preserves
+//! all three, so that delivered segments are recognized even if their chunk was packed or reused, also by a restarted reader ([`Shown`]).
+//! Calls folded into counters have no key and appear only in [`Follower::counted`]. Data written during a call of [`Follower::look`] is
+//! delivered by a later call; a call after the owner's end delivers the rest.
 
 mod chunks;
 mod shown;
@@ -80,7 +80,8 @@ pub struct Follower {
     spill_read: u64,
     counted: BTreeMap<u32, Counters>,
     folded: u64,
-    /// Counters, by stream, of segments below the minimum size, which are not delivered and will not be folded while the process runs.
+    /// Counters, by stream (operation on a file), of segments below the minimum size. These segments are not delivered, and are not added
+    /// to the process's own counters while it runs.
     short: BTreeMap<u32, Counters>,
     decoder: Decoder,
     taken_back: u64,
@@ -115,8 +116,9 @@ impl Follower {
 
     /// Reads new segments; returns at most slightly more than `most`.
     ///
-    /// `spill` is the spill file of packed blocks, if any. `now` is the current reading of the process's clock and of CLOCK_MONOTONIC;
-    /// `None` if the spool is from another machine or boot. `last` is true once the owner has ended or its recordings are in its trace.
+    /// `spill` is the spill file, to which the process moves packed blocks (compressed segments), if there is one. `now` is the current
+    /// reading of the process's clock and of CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `last` is true once the
+    /// owner has ended or its recordings are in its trace.
     ///
     /// # Errors
     /// Returns [`Error::Malformed`] if `spool` is not a spool, [`Error::Limit`] if a limit is exceeded, and [`Error::Io`] if reading fails.
@@ -204,7 +206,8 @@ impl Follower {
         &self.shown
     }
 
-    /// Returns the counters, by stream, of calls that were folded into counters or wait to be folded. Sums only grow; times are in ns.
+    /// Returns the counters, by stream (operation on a file), of calls that were added to counters or wait to be added. Sums only grow;
+    /// times are in ns.
     #[must_use]
     pub const fn counted(&self) -> &BTreeMap<u32, Counters> {
         &self.counted
@@ -367,7 +370,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the counters, then the scratch buffers. Calls folded in between are missing until the next call, but no call is counted twice.
+    /// Reads the counters, then the scratch buffers, whose segments wait to be added to counters. Calls that the process adds in between
+    /// are missing until the next read, but no call is counted twice.
     fn count<S: Source + ?Sized>(&mut self, place: &SpoolReader<'_, S>, looking: &mut Looking<'_, S>) -> Result<()> {
         let mut now = self.short.clone();
         self.folded = now.values().map(|counters| counters.segments).sum();
@@ -414,7 +418,8 @@ impl Follower {
         Ok(())
     }
 
-    /// Adds the segments of a scratch buffer to the counters `now`. `before` and `scratch` are two copies of the buffer.
+    /// Adds the segments of scratch buffer `number` to the counters `now`, except those already in the counters. `before` and `scratch` are
+    /// copies of the buffer made one after the other: slots that differ are ignored, because the process was writing to them.
     fn count_scratch<S: ?Sized>(
         &mut self,
         number: usize,
@@ -453,7 +458,7 @@ impl Follower {
     }
 }
 
-/// Fails if more than [`limits::SPOOL_COUNTED`] streams have counters: such a spool is not followed.
+/// Fails if more than [`limits::SPOOL_COUNTED`] streams (operations on files) have counters: such a spool is not followed.
 fn check_counted(now: &BTreeMap<u32, Counters>) -> Result<()> {
     limits::check("streams in a spool's counters", now.len() as u64, limits::SPOOL_COUNTED, 0)
 }

@@ -257,7 +257,8 @@ fn plan(chunks: usize, folds: usize, left: usize) -> (VecDeque<Store>, u64) {
     (plan.steps, folded)
 }
 
-/// Follows a run that ends `killed` steps early; the reader is restarted from time to time.
+/// Follows the spool of a simulated process whose memory writes are those of [`plan`] without the last `killed`, and asserts that each
+/// segment is delivered once. `seed` decides when writes and reads alternate, and when the reader restarts from its saved state.
 fn follow(chunks: usize, folds: usize, left: usize, seed: u64, killed: usize) {
     let (mut steps, _) = plan(chunks, folds, left);
     steps.truncate(steps.len().saturating_sub(killed));

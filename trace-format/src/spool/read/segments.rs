@@ -49,8 +49,8 @@ impl Gone {
     }
 }
 
-/// Segments of one thread as pieces (raw slots or packed blocks), by the sequence number of their chunk. A packed block takes precedence
-/// over the slots that it was encoded from.
+/// Segments of one thread as pieces (raw slots or packed blocks), by the sequence number of their chunk (segment buffer). A packed block
+/// takes precedence over the slots that it was encoded from.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
     kept: BTreeMap<u32, Piece>,
@@ -59,7 +59,8 @@ pub(super) struct Pieces {
     spilled_segments: u64,
 }
 
-/// Consecutive part of a process's region in a trace file: encoded bytes, or locations of blocks to copy from the spill file.
+/// Consecutive part of a process's region in a trace file: encoded bytes, or locations of packed blocks (compressed segments) to copy from
+/// the spill file.
 pub(super) enum Part {
     Bytes(Vec<u8>),
     Spilled(Vec<Place>),
@@ -135,7 +136,7 @@ impl Pieces {
         })
     }
 
-    /// Adds the stream ids of all segments to `used`; returns the latest end time of a segment, in ns.
+    /// Adds the ids of the streams (operations on files) of all segments to `used`; returns the latest end time of a segment, in ns.
     pub(super) fn note_streams(
         &mut self,
         spill: &dyn Source,
@@ -194,8 +195,8 @@ impl Pieces {
         self.kept.values().map(ends).collect()
     }
 
-    /// Returns an iterator over the segments in raw slots, with times in ns. In a thread whose segments only wait to be folded into
-    /// counters, all segments are in raw slots.
+    /// Returns an iterator over the uncompressed segments (those in slots of chunks), with times in ns. In a thread whose segments only
+    /// wait to be added to counters, no segments are compressed.
     pub(super) fn waiting(&self, scale: &TickScale) -> impl Iterator<Item = Segment> {
         let slots = self.kept.values().filter_map(|piece| match piece {
             Piece::Slots(slots) => Some(slots),
@@ -208,8 +209,8 @@ impl Pieces {
         })
     }
 
-    /// Encodes the pieces in memory as blocks of thread `thread` in region `number`, and counts all blocks in `info`. Blocks in the spill
-    /// file are copied later, when the region is written.
+    /// Encodes the pieces in memory as blocks of thread `thread` in region `number`, and counts all blocks in `info`. Packed blocks
+    /// (compressed segments) in the spill file are copied later, when the region is written.
     pub(super) fn encode(
         &self,
         (number, thread): (u32, u32),

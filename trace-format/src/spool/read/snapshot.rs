@@ -37,15 +37,16 @@ pub(super) struct Snapshot {
 
 #[derive(Debug, Default)]
 pub(super) struct Arena {
-    /// Copy of the chunks, of which only raw slots are used; packed blocks (compressed segments) are in `blocks`.
+    /// Copy of the chunks (segment buffers), of which only slots with uncompressed segments are used; packed blocks (compressed segments)
+    /// are in `blocks`.
     part: Sparse,
-    /// Byte ranges of the chunks (segment buffers) whose raw slots are valid.
+    /// Byte ranges of the chunks (segment buffers) whose slots hold valid uncompressed segments.
     slots: Vec<Range<usize>>,
     /// Contents of the chunks that hold packed blocks (compressed segments), copied after the slots.
     blocks: Vec<Vec<u8>>,
 }
 
-/// Returns the index of the thread that owns the chunk (segment buffer), and the chunk's sequence number within that thread.
+/// Returns (index of the thread that owns the chunk, sequence number of the chunk among the thread's chunks); a chunk is a segment buffer.
 pub(super) fn owner(header: &[u8]) -> (u32, u32) {
     (u32_at(header, chunk::THREAD), u32_at(header, chunk::SEQUENCE))
 }

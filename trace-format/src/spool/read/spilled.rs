@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub(super) struct Place {
     /// Sequence number of the chunk (segment buffer) whose segments are in the block.
     pub(super) sequence: u32,
-    /// Size of the block's segment frame, in bytes.
+    /// Size of the segment frame that contains the block, in bytes.
     bytes: u32,
-    /// Offset of the block's header in the spill file, in bytes.
+    /// Offset of the packed block's header in the spill file, in bytes.
     at: u64,
 }
 
@@ -53,21 +53,21 @@ fn fill(spill: &dyn Source, offset: u64, buffer: &mut [u8]) -> Result<()> {
     spill.read_exact_at(offset, buffer).map_err(|source| Error::Io { offset, length, source })
 }
 
-/// Sequential scan of a spill file through a window.
+/// Sequential scan of a spill file (packed blocks of segments), of which only one section, the window, is in memory.
 struct Reading<'a> {
     spill: &'a dyn Source,
     end: u64,
-    /// File offset of the first byte of the window.
+    /// Offset in the spill file of the first byte of the window (section in memory).
     offset: u64,
     window: Vec<u8>,
     at: usize,
 }
 
-/// Size of the window, in bytes: four blocks of maximum size.
+/// Size of the window (section of a spill file in memory), in bytes: four blocks of maximum size.
 const WINDOW: usize = 4 * limits::SPILLED_BYTES;
 
 impl Reading<'_> {
-    /// Returns thread, mark and location of the next packed block (compressed segments) in the file.
+    /// Returns (thread index, mark, location) of the next packed block (compressed segments) in the spill file; `None` at the end.
     fn next(&mut self) -> Result<Option<(u32, u32, Place)>> {
         loop {
             if self.window.len() - self.at < HEADER_BYTES + limits::SPILLED_BYTES {
@@ -88,7 +88,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Moves the window forward, so that it begins at the position reached.
+    /// Moves the window (section of the spill file in memory) forward, so that it begins at the position that the scan has reached.
     fn go_on(&mut self) -> Result<()> {
         let here = self.offset + self.at as u64;
         let known = self.window.len() as u64 + self.offset;
@@ -118,7 +118,8 @@ impl Place {
     }
 }
 
-/// Clock rate, block head and stream ids of a packed block (compressed segments); no stream ids if the segments cannot be decoded.
+/// Clock rate, block head and stream ids (operations on files) of a packed block (compressed segments); no stream ids if the segments
+/// cannot be decoded.
 pub(super) struct Look<'a> {
     pub(super) mult: u64,
     pub(super) head: BlockHead,

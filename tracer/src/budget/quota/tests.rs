@@ -22,7 +22,8 @@ const MOST: u32 = 100;
 const WAIT: Duration = Duration::from_millis(MOST as u64);
 
 impl Quota {
-    /// Sets the bytes reserved by this handle, creating a missing file. Returns the number in the file, 0 without a file.
+    /// Sets the bytes reserved by this handle to `own`, creating a missing file. Returns the bytes reserved by all handles as stored in the
+    /// file; 0 without a file.
     fn set(&self, own: u64) -> Result<u64, Trouble> {
         self.change(true, &mut { MOST }, |_, _| own).map(|()| self.in_file())
     }
@@ -138,7 +139,7 @@ fn a_lock_that_is_never_given_up_is_not_waited_for() {
     std::fs::remove_dir_all(place).unwrap();
 }
 
-/// Takes the lock, which is held until the returned file is closed.
+/// Locks the quota file at `path` until the returned file is closed.
 fn hold(path: &Path) -> std::fs::File {
     let file = std::fs::File::options().read(true).write(true).open(path).unwrap();
     let lock = whole_file(libc::F_WRLCK);
@@ -147,7 +148,7 @@ fn hold(path: &Path) -> std::fs::File {
     file
 }
 
-/// Returns the result and the minimum duration of five calls (minimum, since this process may not always get a processor).
+/// Runs `call` five times; returns its result and the shortest duration (not the mean, since this process may not always get a processor).
 fn shortest<T: PartialEq + std::fmt::Debug>(call: impl Fn() -> T) -> (T, Duration) {
     let one = || {
         let begun = Instant::now();

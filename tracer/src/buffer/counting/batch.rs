@@ -26,8 +26,8 @@ struct Same {
     writes: u64,
 }
 
-/// Groups of a full chunk's segments by key, in order of first occurrence. A hash table, since a batch may have as many streams as
-/// segments.
+/// Groups of the segments in a full chunk (a thread's memory for segments) by key, in order of first occurrence. A hash table, since a
+/// batch may have as many streams as segments.
 struct Common {
     list: [Same; SLOTS],
     used: usize,
@@ -72,8 +72,9 @@ impl Common {
 }
 
 impl Batch {
-    /// Adds the filled slots to the counters per stream, then to the profiles per file and layer, each in segment order. Atomics and the
-    /// lock are used once per group. Slots are emptied only afterwards, so that each call is always in a slot or in the counters.
+    /// Adds the segments in the filled slots of `waiting` to the counters per stream, then to the profiles per file and layer, each in
+    /// segment order. Atomics and the lock are used once per group. Slots are emptied only afterwards, so that each call is always in a
+    /// slot or in the counters.
     pub(super) fn fold(&mut self, waiting: &Scratch) {
         let Self { similar, profiles, kinds } = self;
         let filled = waiting.filled();
@@ -112,7 +113,7 @@ impl Batch {
     }
 }
 
-/// Adds the segments in the bit mask `members` to the counters of `stream`.
+/// Adds the segments in the bit mask `members` to the counters of `stream` (calls with the same file and operation).
 fn count(waiting: &Scratch, stream: &'static Stream, members: u64, adder: &Adder<'_>) {
     let ordered = stream.has_order();
     // If a program alternates over many files, each segment of a batch may have a stream of its own.

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering}
 use trace_format::Segment;
 use trace_format::meta::ThreadDef;
 
-/// Maximum number of times that a thread yields the processor to another thread that is folding the same chunk.
+/// Maximum number of times that a thread yields the processor to another thread that is folding the same chunk (adding its segments to
+/// counters).
 const MOST_YIELDS: u32 = 1_000;
 /// Number of chunks (one per thread) from which the tracer searches for the chunk of an ended thread, to reuse it.
 const FIRST_CHECK: usize = 32;
@@ -31,9 +32,9 @@ const MOST_TOLD: u32 = 1 << 16;
 struct Chunk {
     /// Slots of the chunk (memory for the thread's segments); null until allocated.
     waiting: AtomicPtr<Scratch>,
-    /// Kernel id of the thread that owns the chunk.
+    /// Kernel id of the thread that owns the chunk (memory for a thread's segments).
     tid: AtomicU32,
-    /// True while a thread, the owner or the writer of the trace, folds the chunk into counters.
+    /// True while a thread, the owner or the writer of the trace, folds the chunk into counters (adds its segments to them).
     folding: AtomicBool,
     /// Work space for folding the chunk's segments into counters, used only by the thread that has set `folding`.
     batch: UnsafeCell<Batch>,
@@ -49,9 +50,9 @@ unsafe impl Record for Chunk {
 
 static CHUNKS: Table<Chunk> = Table::new();
 static ON: AtomicBool = AtomicBool::new(false);
-/// Number of chunks of all threads at which the next search for the chunk of an ended thread begins.
+/// Number of chunks (one per thread, memory for its segments) at which the next search for the chunk of an ended thread begins.
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
-/// Index of the chunk at which the next search for the chunk of an ended thread starts.
+/// Index of the chunk (memory for a thread's segments) at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
 /// Number of times that the new thread of a chunk was written to the spool (at most [`MOST_TOLD`]).
 static TOLD: AtomicU32 = AtomicU32::new(0);
@@ -119,7 +120,7 @@ fn next_in_chunk(lane: &Lane) -> Option<usize> {
     Some(first)
 }
 
-/// Returns a chunk for the calling thread: a new chunk or, once there are many, the chunk of an ended thread.
+/// Returns a chunk (memory for segments) for the calling thread: a new chunk or, once there are many, the chunk of an ended thread.
 fn take() -> Option<&'static Chunk> {
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { crate::sys::syscall!(libc::SYS_gettid) } as u32;

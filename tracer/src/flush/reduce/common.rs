@@ -105,7 +105,7 @@ struct Numbers<'a> {
     known: &'a [u64],
     /// Number of each file in the common record, by index among the shared files.
     of: BTreeMap<usize, u32>,
-    /// Numbers, in the common record, of the files that rank 0 itself uses.
+    /// Number, in the common record (sums over ranks), of each file that rank 0 itself uses.
     own: BTreeMap<*const File, u32>,
 }
 

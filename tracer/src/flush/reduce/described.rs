@@ -34,7 +34,7 @@ fn words(def: &FileDef) -> [u64; DESCRIBED] {
     words
 }
 
-/// Decodes the description of a file sent by a rank. `hash`: hash of the file's name.
+/// Decodes the description (`words`) of a file, sent by a rank. `hash`: hash of the file's name.
 pub(super) fn take(hash: u64, words: &[u64; DESCRIBED]) -> FileDef {
     let (head, text) = words.split_at(HEAD);
     let [length, kind, device, inode, block_size] = std::array::from_fn(|i| head.get(i).copied().unwrap_or(0));

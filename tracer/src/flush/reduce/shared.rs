@@ -10,8 +10,8 @@ use crate::mpi::World;
 use crate::registry::File;
 use std::collections::BTreeMap;
 
-/// Value that rank 0 contributes for a file that is in its broadcast plan but that it has not counted. Exceeds any rank + 1, so that the
-/// file is not reduced.
+/// Value that rank 0 contributes to the maximum over all ranks for a file that is in its broadcast plan but that it has not counted.
+/// Exceeds any rank + 1, so that the file is not reduced.
 const NOT_COUNTED: u64 = 1 << 32;
 
 /// Files shared by several ranks, in equal order on all ranks.

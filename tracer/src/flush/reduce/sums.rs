@@ -134,7 +134,7 @@ pub(super) mod tests {
     pub(in super::super) const ROOM: Room =
         Room { notes: 2, nodes: 3, streams: 4, pairs: 2, datatypes: 1, described: 1 };
 
-    /// Builds, for tests, an element of rank `rank` with entries for these keys.
+    /// Builds, for tests, an element of rank `rank` with one entry for each of these keys of streams and of (file, layer) pairs.
     pub(in super::super) fn of(rank: u32, streams: &[u64], pairs: &[u64]) -> Sums {
         let mut counters = [0; COUNTERS];
         put_counters(&Counters { segments: 1, bytes: u64::from(rank), ..Counters::default() }, &mut counters);

@@ -4,7 +4,7 @@
 use super::operators::Element;
 use super::table::{TABLE_HEAD, Table};
 
-/// Number of 64-bit words per file in the table, without the key.
+/// Number of 64-bit words per file in the table of files that rank 0 lacks, without the file's key.
 const USER: usize = 2;
 /// Minimum capacity of a rank's table of files that rank 0 lacks, in files.
 const LEAST: usize = 1 << 8;
@@ -43,7 +43,8 @@ pub(super) const fn words(room: usize) -> usize {
 }
 
 impl Users {
-    /// Builds the table of one rank from distinct name hashes, each with a flag that is true if the rank can send the file's name.
+    /// Builds the table of rank `rank`, with capacity for `room` files, from distinct name hashes, each with a flag that is true if the
+    /// rank can send the file's name.
     pub(super) fn of(rank: u32, room: usize, files: impl IntoIterator<Item = (u64, bool)>) -> Self {
         let record = |can: bool| [1, u64::from(rank) << 1 | u64::from(!can)];
         let mut rows: Vec<_> = files.into_iter().map(|(hash, can)| (key(hash), record(can))).collect();

@@ -41,7 +41,8 @@ impl Description {
         }
     }
 
-    /// Sets the tracked position to `offset`: the call that holds the turn `mover` has moved the file position there.
+    /// Sets the tracked position to `offset`: the call that holds the turn `mover` (right to move the position) has moved the file position
+    /// there.
     pub(crate) fn moved_to(&self, mover: &Mover, offset: i64) {
         self.stream.forget();
         if self.is_kept_by(mover) {
@@ -83,8 +84,8 @@ impl Description {
         if other == 0 { mover } else { mover.after(other & !NESTED) }
     }
 
-    /// Takes this thread's turn (right to move the position) like [`Self::moving`], but even if others move the position: for C streams,
-    /// whose own lock cannot be held safely.
+    /// Takes this thread's turn (right to move the position) like [`Self::moving`], but even if other processes move the position too: for
+    /// C streams, whose own lock cannot be held safely.
     #[inline(always)]
     pub(crate) fn turn(&self) -> Mover {
         if threads::is_single() { Mover::NONE } else { self.moving_among_threads() }
@@ -252,22 +253,25 @@ const NAP_NS: i64 = 50_000;
 
 /// Turn of a call: its right to move the file position of an open file description.
 pub(crate) struct Mover {
-    /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn was taken.
+    /// Owner number in [`Description::mover`]: of the thread, or of the stack frame in a process with one thread. 0 if no turn (right to
+    /// move the position) was taken.
     owner: u32,
-    /// Value that [`Description::mover`] gets when the turn ends: 0, or the interrupted owner's number with [`NESTED`].
+    /// Value that [`Description::mover`] gets when the turn (right to move the position) ends: 0, or the interrupted owner's number with
+    /// [`NESTED`].
     before: u32,
-    /// True if the position must be taken from the kernel when the turn ends.
+    /// True if the position must be taken from the kernel when the turn (right to move the position) ends.
     asks: bool,
-    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over or others take no turns.
+    /// True if no other thread can be in a call that moves the file position. False if the turn was taken over, or if some threads or
+    /// processes move the position without turns.
     alone: bool,
-    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn.
+    /// True if a signal handler makes the call and has interrupted a call of this thread that holds the turn (right to move the position).
     is_inner: bool,
 }
 
 impl Mover {
     /// No turn (exclusive right to move the position) is needed, because the process has one thread.
     const NONE: Self = Self { owner: 0, before: 0, asks: false, alone: true, is_inner: false };
-    /// No turn (exclusive right to move the position) is taken, because others move the position without one.
+    /// No turn (exclusive right to move the position) is taken, because other threads or processes move the position without one.
     const AMONG_OTHERS: Self = Self { alone: false, ..Self::NONE };
 
     /// Returns this turn (right to move the position), taken before the turn of `other` has ended: a signal handler interrupted that call,

@@ -72,7 +72,8 @@ fn expected(library: &Library, id: Hid, location: Hid, name: *const c_char) -> O
     Some(set)
 }
 
-/// Registers the properties of a data set that is being created with this datatype and space; each is 0 if unknown.
+/// Registers the properties of a data set that is being created with this datatype and space; each is 0 if unknown. `end`: end time of the
+/// creating call, in clock ticks.
 fn learn_as_made(library: &Library, set: &DataSet, datatype: Hid, space: Hid, end: u64) {
     if datatype != 0 {
         set.set_element_bytes(library.type_bytes(datatype));

@@ -121,7 +121,8 @@ struct Rows {
     count: usize,
 }
 
-/// Records a request that completed in a failed call. With error class MPI_ERR_IN_STATUS, its status holds the error (MPI 4.0, 3.7.5).
+/// Records a request that completed at time `end` in a call that failed with MPI error `code`. With error class MPI_ERR_IN_STATUS, the
+/// request's status, number `row` of `rows`, holds its own error (MPI 4.0, 3.7.5).
 #[cold]
 fn ended_in_error(
     thread: &'static Thread,

@@ -15,8 +15,8 @@ pub(super) enum Where {
     Explicit(i64),
     /// At the rank's individual file pointer.
     Individual,
-    /// At the shared file pointer of all ranks. MPI-IO cannot read it without moving it for other ranks; the offsets of the nested POSIX
-    /// calls reveal it.
+    /// At the shared file pointer of all ranks. MPI-IO cannot read that pointer without moving it for other ranks; the offsets of the
+    /// nested POSIX calls reveal it.
     Shared,
 }
 

@@ -12,7 +12,8 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 use trace_format::segment::NO_OFFSET;
 
-/// Returns the shared file pointer after a seek, as a file offset in bytes, from the arguments only: other ranks may have moved it since.
+/// Returns the shared file pointer after a seek to `offset` with `whence`, as a file offset in bytes; [`NO_OFFSET`] unless `whence` is
+/// MPI_SEEK_SET, since other ranks may have moved the pointer.
 fn shared_position(handle: Handle, file: &MpiFile, offset: i64, whence: c_int) -> i64 {
     let from_start = world().is_some_and(|world| world.abi.seek_set == whence);
     if from_start { byte_offset(handle, file, offset) } else { NO_OFFSET }

@@ -34,17 +34,19 @@ pub(super) fn sync_point(comm: Handle, op: &'static Op, call: impl FnOnce() -> c
     let Some(world) = active() else { return call() };
     let timer = Call::begin(thread);
     let result = thread.sync_point.run(call);
-    let (end, errno) = (clock::of_call(), errno::save());
+    let end = clock::of_call();
+    // Preserves errno: what may change it lies in cold functions that restore it.
     if result == SUCCESS {
         let (number, keep) = communicators::number_of_used(world, comm, op);
         timer.end_sync_point(end, op, registry::sync_stream_of(op), number, keep);
     } else {
+        let errno = errno::save();
         // Do not query the communicator, which may be invalid.
         let number = communicators::number_of_failed(world, comm, op).unwrap_or(NO_OFFSET);
         let code = world.abi.errno_of(result);
         timer.end_sync_point(end, op, registry::failed_sync_stream_of(op, code), number, true);
+        errno.restore();
     }
-    errno.restore();
     result
 }
 

@@ -70,7 +70,7 @@ fn look_at(list: *const *const aiocb, count: c_int) {
     errno.restore();
 }
 
-/// Iterates over the control blocks of a list that the C library has read; skips null pointers.
+/// Iterates over the control blocks of a `list` of `count` entries that the C library has read; skips null pointers.
 fn blocks(list: *const *const aiocb, count: c_int) -> impl Iterator<Item = *const aiocb> {
     (0..usize::try_from(count).unwrap_or(0))
         .map(move |index| {

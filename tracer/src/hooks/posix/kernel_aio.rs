@@ -86,7 +86,8 @@ fn key_of(context: usize, block: *const Control) -> Key {
     Key { owner: context, mark: block as u64 }
 }
 
-/// Returns the operation that a control block describes; `None` unless the operation is on a recorded file.
+/// Returns the operation that a control block describes, with submission time `start` and sequence number `turn`; `None` unless the
+/// operation is on a recorded file.
 fn described(block: *const Control, start: u64, turn: u64) -> Option<Pending> {
     // SAFETY: a control block of the program that is known to be readable.
     let about = unsafe { block.read_unaligned() };

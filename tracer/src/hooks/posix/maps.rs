@@ -40,7 +40,7 @@ type Munmap = unsafe extern "C" fn(*mut c_void, size_t) -> c_int;
 type Mremap = unsafe extern "C" fn(*mut c_void, size_t, size_t, c_int, *mut c_void) -> *mut c_void;
 type Msync = unsafe extern "C" fn(*mut c_void, size_t, c_int) -> c_int;
 
-/// Runs and records `call`, which maps `length` bytes of a file from `offset`.
+/// Runs and records `call`, which maps `length` bytes of the file open as `number` from `offset`, with `flags` of mmap(2).
 #[inline(always)]
 fn mapping(
     number: c_int,

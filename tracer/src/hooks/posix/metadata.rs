@@ -17,7 +17,7 @@ use crate::record::{Call, End};
 use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs and records `call`, which returns 0 or -1 and acts on `name`, relative to the directory `at`.
+/// Runs and records `call`, which returns 0 or -1 and acts on `name`, relative to the directory `at`. `length`: to be recorded.
 fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread().filter(|_| is_own()) else { return call() };
     let timer = Call::begin(thread);
@@ -34,7 +34,7 @@ fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: i
     result
 }
 
-/// Runs and records `call`, which returns 0 or -1 and acts on an open descriptor.
+/// Runs and records `call`, which returns 0 or -1 and acts on the open descriptor `number`. `offset`, `length`: to be recorded.
 pub(super) fn on_descriptor(
     number: c_int,
     op: &'static Op,

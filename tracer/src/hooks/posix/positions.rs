@@ -12,7 +12,7 @@ use crate::record::{Call, End};
 use libc::{c_int, off_t};
 use trace_format::segment::NO_OFFSET;
 
-/// Runs and records `call`, which moves the file position and returns it.
+/// Runs and records `call`, which moves the file position of descriptor `number` and returns the new position.
 pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     let Some(thread) = admission::thread() else { return call() };
     let Some(target) = handles::descriptor(number) else { return call() };
@@ -35,7 +35,7 @@ pub(super) fn seeking(number: c_int, call: impl FnOnce() -> off_t) -> off_t {
     position
 }
 
-/// Runs and records `call`, which makes the written bytes of a file durable.
+/// Runs and records `call`, which makes the written bytes of the file open as `number` durable (`op`: fsync, fdatasync, ...).
 pub(super) fn syncing(number: c_int, op: &'static Op, call: impl FnOnce() -> c_int) -> c_int {
     on_descriptor(number, op, NO_OFFSET, 0, call)
 }

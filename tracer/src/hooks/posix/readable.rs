@@ -38,8 +38,8 @@ impl Pages {
         self.pages[..count].iter().map(|page| unsafe { page.assume_init() }.iov_base.addr())
     }
 
-    /// Adds the pages of a memory range that is not longer than one page. Returns false, and adds nothing, if no more pages can be probed
-    /// together.
+    /// Adds the pages of a memory range, not longer than one page, to those to be probed. Returns false, and adds nothing, if no more pages
+    /// can be probed together.
     pub(super) fn add(&mut self, address: usize, bytes: usize) -> bool {
         let pages = [address, address.saturating_add(bytes - 1)].map(|byte| byte & !(PAGE_BYTES - 1));
         if self.count + 2 > MOST {

@@ -47,7 +47,7 @@ impl Memory for Vector {
     }
 }
 
-/// Runs and records `call`, which transfers bytes at `offset` and leaves the file position alone.
+/// Runs and records `call`, which transfers bytes of the file open as `number` at `offset` and leaves the file position alone.
 #[inline(always)]
 pub(super) fn at_offset(
     number: c_int,
@@ -81,28 +81,31 @@ pub(super) fn at_offset(
 }
 
 /// Returns the start offset of a transfer with an explicit offset. With O_APPEND, pwrite(2) appends regardless of the offset (pwrite(2), BUGS).
-#[cold]
+/// Inlined, so that the target need not lie in memory, which costs every call two instructions.
+#[inline(always)]
 fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
-    let placed = if manner.appends() { appended_at(target, offset, length) } else { Placed::at(offset) };
-    placed.by(manner)
+    if !manner.appends() {
+        return Placed::at(offset).by(manner);
+    }
+    let placed = appended_at(target.number, offset, length);
+    // The size is that of the file if the descriptor still refers to it.
+    if target.used().is_some() { placed } else { Placed::at(NO_OFFSET) }.by(manner)
 }
 
 /// Estimates the start offset of an append that does not move the position: file size minus `length`. Others may have appended meanwhile.
 #[cold]
-fn appended_at(target: Target, offset: off_t, length: ssize_t) -> Placed {
+#[inline(never)]
+fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
     // SAFETY: an all-zero stat is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is a local variable.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, target.number, &raw mut stat) } == 0;
+    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
     errno.restore();
-    if target.used().is_none() {
-        return Placed::at(NO_OFFSET);
-    }
     Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
 }
 
-/// Runs and records `call`, which transfers bytes at the descriptor's file position and moves the position.
+/// Runs and records `call`, which transfers bytes at the file position of descriptor `number` and moves the position.
 #[inline(always)]
 pub(super) fn at_position(
     number: c_int,
@@ -149,8 +152,9 @@ fn at_position_with(
     result
 }
 
-/// Runs and records preadv2(2) or pwritev2(2). An offset of -1 means the file position, which moves past the bytes even if they are
-/// appended. With any other offset, RWF_APPEND appends and leaves the position alone.
+/// Runs and records `call`, which is preadv2(2) or pwritev2(2) with `offset` and `flags` on descriptor `number`. An offset of -1 means the
+/// file position, which moves past the bytes even if they are appended. With any other offset, RWF_APPEND appends and leaves the position
+/// alone.
 #[inline(always)]
 pub(super) fn at_either(
     number: c_int,

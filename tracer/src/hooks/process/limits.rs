@@ -51,7 +51,8 @@ fn limited(resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     result
 }
 
-/// Shrinks the tracer's reserved address space like [`limited`], after prlimit(2), which may concern another process.
+/// Shrinks the tracer's reserved address space like [`limited`], after a prlimit(2), which returned `result`, on `process`. Does nothing if
+/// that is another process.
 fn limited_in(process: pid_t, resource: c_uint, new: *const rlimit, result: c_int) -> c_int {
     let own = process == 0 || state::is_begun() && process == crate::job::process_ids().0.cast_signed();
     if own { limited(resource, new, result) } else { result }

@@ -11,7 +11,7 @@ use libc::c_char;
 const VARIABLE: &[u8] = b"LD_PRELOAD=";
 /// Prefix of the file name of the tracer's library; a version may follow.
 const LIBRARY: &[u8] = b"libdxt_tracer.so";
-/// Maximum length of the changed variable, in bytes, including its name and NUL.
+/// Maximum length of the changed variable LD_PRELOAD, in bytes, including its name and NUL.
 const MOST_BYTES: usize = 1024;
 
 /// Runs `call` with a copy of `environment` whose LD_PRELOAD lacks the tracer, or with `None` if `environment` needs no change.

@@ -165,7 +165,8 @@ fn may_be_executed(directory: c_int, path: &CStr) -> bool {
     unsafe { sys::syscall!(libc::SYS_faccessat, directory, path.as_ptr(), libc::X_OK) == 0 }
 }
 
-/// Determines if an open file can be traced. Uses the file's name in proc(5), since the file may have been opened with O_PATH.
+/// Determines if the program file open as `number` can be traced. Uses the file's name in proc(5), since the file may have been opened with
+/// O_PATH.
 fn look_at_open(number: c_int) -> Fate {
     let Ok(digits) = u32::try_from(number) else { return Fate::Traced };
     let mut path = *b"/proc/self/fd/0000000000\0";
@@ -281,7 +282,7 @@ fn fate_of_program(file: c_int, head: &[u8; HEAD_BYTES]) -> Fate {
 /// True if this tracer is a preloaded library; false if it is linked into the program.
 const IS_LOADED: bool = cfg!(not(dxt_static));
 
-/// True if the program header `header` names an existing dynamic linker that differs from this process's.
+/// True if the program header `header` of the ELF file open as `file` names an existing dynamic linker that differs from this process's.
 fn asks_for_another_linker(file: c_int, header: &[u8]) -> bool {
     let Some((place, length)) = content_of(file, header) else { return false };
     let Ok(wanted) = CStr::from_bytes_with_nul(&place[..length]) else { return false };
@@ -311,7 +312,8 @@ fn identity(path: &CStr) -> Option<(u64, u64)> {
     known.then_some((stat.st_dev, stat.st_ino))
 }
 
-/// True if the program header holds the ELF note that marks a linked-in tracer. Linkers write notes of some hundred bytes.
+/// True if the program header `header` of the ELF file open as `file` holds the ELF note that marks a linked-in tracer. Linkers write notes
+/// of some hundred bytes.
 fn is_note_of_tracer(file: c_int, header: &[u8]) -> bool {
     header[..4] == libc::PT_NOTE.to_le_bytes()
         && content_of(file, header)

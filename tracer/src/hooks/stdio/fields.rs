@@ -75,34 +75,50 @@ pub(super) struct Fields {
     offset: i64,
 }
 
-/// Returns a snapshot of a stream's fields; `None` unless the stream is a byte stream of glibc that reads from its own buffer.
+/// `field!(layout.name)`: reads a field of a stream.
+macro_rules! field {
+    ($layout:ident . $name:ident) => {{
+        // SAFETY: the program's own open stream; glibc's streams begin with this structure.
+        let place = unsafe { &raw const (*$layout).$name };
+        // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
+        unsafe { place.read_volatile() }
+    }};
+}
+
+/// Returns the structure and flags of a stream; `None` unless it is a byte stream of glibc that reads from its own buffer.
 #[inline(always)]
-pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
+fn layout_of(stream: *mut FILE) -> Option<(*const Layout, c_int)> {
     if !GLIBC.load(Ordering::Relaxed) {
         return None;
     }
     let layout: *const Layout = stream.cast_const().cast();
-    macro_rules! field {
-        ($name:ident) => {{
-            // SAFETY: the program's own open stream; glibc's streams begin with this structure.
-            let place = unsafe { &raw const (*layout).$name };
-            // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
-            unsafe { place.read_volatile() }
-        }};
-    }
-    let flags = field!(flags);
-    if flags & MAGIC != MAGIC || flags & IN_BACKUP != 0 || field!(mode) > 0 || !field!(save_base).is_null() {
-        return None;
-    }
+    let flags = field!(layout.flags);
+    let is_plain = flags & MAGIC == MAGIC && flags & IN_BACKUP == 0 && field!(layout.mode) <= 0;
+    (is_plain && field!(layout.save_base).is_null()).then_some((layout, flags))
+}
+
+/// Returns the buffer pointers that every transfer moves; `None` as for [`of`].
+#[inline(always)]
+pub(super) fn marks_of(stream: *mut FILE) -> Option<Marks> {
+    let (layout, _) = layout_of(stream)?;
+    let input = [field!(layout.read_ptr), field!(layout.read_end)];
+    let output = [field!(layout.write_base), field!(layout.write_ptr)];
+    Some([input[0] as usize, input[1] as usize, output[0] as usize, output[1] as usize])
+}
+
+/// Returns a snapshot of a stream's fields; `None` unless the stream is a byte stream of glibc that reads from its own buffer.
+#[inline(always)]
+pub(super) fn of(stream: *mut FILE) -> Option<Fields> {
+    let (layout, flags) = layout_of(stream)?;
     Some(Fields {
         flags,
-        read_ptr: field!(read_ptr) as usize,
-        read_end: field!(read_end) as usize,
-        read_base: field!(read_base) as usize,
-        write_base: field!(write_base) as usize,
-        write_ptr: field!(write_ptr) as usize,
-        buf_base: field!(buf_base) as usize,
-        offset: field!(offset),
+        read_ptr: field!(layout.read_ptr) as usize,
+        read_end: field!(layout.read_end) as usize,
+        read_base: field!(layout.read_base) as usize,
+        write_base: field!(layout.write_base) as usize,
+        write_ptr: field!(layout.write_ptr) as usize,
+        buf_base: field!(layout.buf_base) as usize,
+        offset: field!(layout.offset),
     })
 }
 
@@ -111,10 +127,8 @@ pub(super) fn is_wide(stream: *mut FILE) -> bool {
     if !GLIBC.load(Ordering::Relaxed) {
         return false;
     }
-    // SAFETY: the program's own open stream; glibc's streams begin with this structure.
-    let place = unsafe { &raw const (*stream.cast_const().cast::<Layout>()).mode };
-    // SAFETY: aligned and inside the structure; volatile, since another thread may write the field.
-    unsafe { place.read_volatile() > 0 }
+    let layout: *const Layout = stream.cast_const().cast();
+    field!(layout.mode) > 0
 }
 
 impl Fields {
@@ -147,6 +161,11 @@ impl Fields {
     #[inline(always)]
     pub(super) fn waiting(&self) -> bool {
         self.write_ptr > self.write_base || self.read_ptr < self.read_end
+    }
+
+    /// Returns the number of bytes in the buffer that are still to be written.
+    pub(super) fn unwritten(&self) -> i64 {
+        self.write_ptr.saturating_sub(self.write_base) as i64
     }
 
     /// Returns the bytes that one call, which reads at most `limit` bytes, has read between the snapshots `self` and `after`. `None` if the

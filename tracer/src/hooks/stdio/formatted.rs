@@ -8,7 +8,7 @@ use super::transfers::{Moved, transferring};
 use crate::clock;
 use crate::errno;
 use crate::handles;
-use crate::hooks::admission;
+use crate::hooks::{admission, printing as waits};
 use crate::ops::{POSIX_WRITE, STDIO_READ, STDIO_WRITE};
 use crate::real::hooks;
 use crate::record::{Call, End};
@@ -28,10 +28,12 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     transferring(stream, &STDIO_READ, call, |&items| if items < 0 { Moved::AtLeast(0) } else { Moved::Unknown })
 }
 
-/// Runs `call`, which prints to a descriptor, and records it as a write(2) at the POSIX layer.
+/// Runs `call`, which prints to the descriptor `number`, and records it as a write(2) at the POSIX layer.
 fn printing_to(number: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let Some(thread) = admission::thread() else { return call() };
-    let Some(target) = handles::descriptor(number) else { return call() };
+    let Some(target) = handles::descriptor(number) else {
+        return waits::waiting(thread, number, &POSIX_WRITE, call, |&bytes| bytes.into());
+    };
     let description = target.description;
     let mover = description.moving();
     let timer = Call::begin(thread);

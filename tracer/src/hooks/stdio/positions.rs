@@ -20,22 +20,17 @@ pub(super) struct Before {
     pub(super) fields: Option<Fields>,
 }
 
-/// Determines position and fields of a stream before a call moves the stream. Preserves errno.
+/// Determines position and fields of a stream before a call moves the stream (`writes`: by writing). Preserves errno.
 #[inline(always)]
 pub(super) fn before(stream: *mut FILE, description: &Description, writes: bool) -> Before {
-    let fields = fields::of(stream);
-    if let Some(fields) = &fields {
-        let remembered = description.stream().take(fields.marks(), fields.waiting());
-        if !(writes && description.appends())
-            && description.has_position()
-            && let Some(offset) = fields.position().or(remembered)
-        {
-            return Before { offset, fields: Some(*fields) };
-        }
-    } else {
+    let Some(fields) = fields::of(stream) else {
         description.stream().forget();
-    }
-    Before { offset: ask(stream, description, writes), fields }
+        return Before { offset: ask(stream, description, writes), fields: None };
+    };
+    let remembered = description.stream().take(fields.marks(), fields.waiting());
+    let has_known = !(writes && description.appends()) && description.has_position();
+    let known = if has_known { fields.position().or(remembered) } else { None };
+    Before { offset: known.unwrap_or_else(|| ask(stream, description, writes)), fields: Some(fields) }
 }
 
 /// Examines a stream whose position is about to change, to count the bytes that the program has transferred without a recorded call.
@@ -46,7 +41,8 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. Preserves errno.
+/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. `writes`: true for the position of the next write,
+/// which on an appending stream is the end of the file. Preserves errno.
 #[cold]
 #[inline(never)]
 pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) -> i64 {
@@ -89,9 +85,9 @@ pub(super) fn remember(stream: *mut FILE, description: &Description, mover: &Mov
     // The position of an appending stream is not cached, but queried each time.
     let position = if description.appends() { nowhere() } else { position };
     // Check the turn after reading the fields: a thread that took the turn over may be moving the stream.
-    if let Some(fields) = fields::of(stream)
+    if let Some(marks) = fields::marks_of(stream)
         && description.has_turn(mover)
     {
-        description.stream().put(position, fields.marks());
+        description.stream().put(position, marks);
     }
 }

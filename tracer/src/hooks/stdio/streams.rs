@@ -5,8 +5,8 @@ use super::fields::{self, number_of};
 use super::positions::{self, Before};
 use super::transfers::target_of;
 use crate::handles::{self, Asked, Manner, Opened, Placed, Trust, Used};
-use crate::hooks::admission;
-use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC};
+use crate::hooks::{admission, printing};
+use crate::ops::{STDIO_CLOSE, STDIO_OPEN, STDIO_SEEK, STDIO_SYNC, STDIO_WRITE};
 use crate::process::seems_own as is_own_process;
 use crate::real::{hooks, none};
 use crate::record::{self, Call, End};
@@ -68,7 +68,8 @@ fn opening_failed(timer: Call, named: Named) {
     errno.restore();
 }
 
-/// Runs and records `call`, which opens a C stream on the object `named`.
+/// Runs and records `call`, which opens a C stream on the object `named`, for appending if `append`. `origin`: origin of the stream's
+/// descriptor.
 fn opening(named: Named, append: bool, origin: Origin, call: impl FnOnce() -> *mut FILE) -> *mut FILE {
     let Some(thread) = admission::thread().filter(|_| is_own_process()) else {
         let stream = call();
@@ -189,7 +190,15 @@ fn seeking(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
 fn flushing(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     // fflush(NULL) flushes every stream, so it is not recorded on a file.
     let Some(thread) = admission::thread() else { return call() };
-    let Some(target) = target_of(stream) else { return call() };
+    let Some(target) = target_of(stream) else {
+        if stream.is_null() {
+            return call();
+        }
+        // printf(3) only fills the buffer, so that fflush(3) waits for the reader of standard output.
+        let number = number_of(stream);
+        let bytes = fields::of(stream).map_or(0, |now| now.unwritten());
+        return printing::waiting(thread, number, &STDIO_WRITE, call, |&result| if result == 0 { bytes } else { -1 });
+    };
     let description = target.description;
     let mover = description.turn();
     let known = fields::of(stream).and_then(|now| description.stream().take(now.marks(), now.waiting()));

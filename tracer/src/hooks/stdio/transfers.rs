@@ -99,7 +99,8 @@ pub(super) fn transferring<T>(
     result
 }
 
-/// Returns `offset`, where a stdio call began, with the open flags, and marked as an estimate if others may have moved the file position.
+/// Returns the start offset of a stdio call (`offset`) with the open flags to record; marked as an estimate if other threads or processes
+/// may have moved the file position.
 #[cold]
 fn placed(description: &Description, used: Used, op: &Op, offset: i64) -> Placed {
     let doubt = description.is_in_doubt(op.writes());
@@ -146,7 +147,8 @@ fn uncertain(stream: *mut FILE, description: &Description, used: Used, op: &'sta
 }
 
 /// True if a call that transferred less than requested has failed. A short write is a failure; a short read may have found the end of file.
-/// Error and end of file each set a flag of the stream that stays until cleared, so only a newly set error flag counts.
+/// Error and end of file each set a flag of the stream that stays until cleared, so only a newly set error flag counts (`had_failed`: set
+/// before the call).
 fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     if op.writes() {
         return true;
@@ -158,14 +160,15 @@ fn has_failed(stream: *mut FILE, op: &Op, had_failed: bool) -> bool {
     error && !had_failed || !end
 }
 
-/// Returns the bytes read by a call that needed only bytes already in the stream's buffer; `None` if the call may have refilled the buffer.
+/// Returns the number of bytes read by a call (of at most `limit` bytes) that needed only bytes already in the stream's buffer; `None` if
+/// the call may have refilled the buffer.
 #[inline(always)]
 fn read_in_buffer(stream: *mut FILE, before: &Before, limit: usize) -> Option<u64> {
     let now = fields::of(stream)?;
     before.fields.as_ref()?.read_until(&now, limit)
 }
 
-/// Returns the number of bytes transferred, computed from the stream's position; at least `least`.
+/// Returns the number of bytes transferred, computed from the stream's position now and `before` the call; at least `least`.
 fn asked(stream: *mut FILE, description: &Description, op: &Op, before: i64, least: u64) -> u64 {
     let mut length = least;
     if before >= 0 {

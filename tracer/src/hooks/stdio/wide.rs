@@ -46,7 +46,7 @@ fn scanning(stream: *mut FILE, call: impl FnOnce() -> c_int) -> c_int {
     moving(stream, &STDIO_READ, call, |&items| items < 0)
 }
 
-/// Value that a wrapped function returns if the C library lacks it, by result type.
+/// Value that a wrapped wide character function returns if the C library lacks the function, for each result type.
 trait Missing {
     const ANSWER: Self;
 }

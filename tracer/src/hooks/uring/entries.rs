@@ -70,8 +70,8 @@ fn asked(entry: &Entry) -> Asked {
     }
 }
 
-/// Adds an entry that the program submits, with sequence number `turn`, to the pending operations. Returns the entry's target if its file
-/// is recorded and the entry transfers bytes or acts on a range.
+/// Adds an entry that the program submits, with sequence number `turn` at time `start` (clock ticks), to the pending operations. Returns
+/// the entry's target if its file is recorded and the entry transfers bytes or acts on a range.
 pub(super) fn submitted(ring: &Ring, entry: &Entry, turn: u64, start: u64) -> Option<Sent> {
     let note = |to: Sent, op: &'static Op, (offset, manner): (i64, Manner), length: u64| {
         if entry.flags & SILENT != 0 {
@@ -142,7 +142,7 @@ pub(super) fn taken(ring: &Ring, entry: &Entry, turn: u64) {
     pending::settle_keyed(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }
 
-/// Removes a submission queue entry that the kernel did not accept from the pending operations.
+/// Removes from the pending operations a submission queue entry (with sequence number `turn`) that the kernel did not accept.
 pub(super) fn not_submitted(ring: &Ring, entry: &Entry, turn: u64) {
     pending::take_turn(Key { owner: ring.owner(), mark: entry.mark }, turn);
 }

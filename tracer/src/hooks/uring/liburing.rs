@@ -134,7 +134,7 @@ fn unregistering(ring: *const LibraryRing, call: impl FnOnce() -> c_int) -> c_in
     result
 }
 
-/// Value that a wrapped function returns if the loaded liburing lacks it, by result type.
+/// Value that a wrapped function returns if the loaded liburing lacks the function, for each result type.
 trait Missing {
     const ANSWER: Self;
 }

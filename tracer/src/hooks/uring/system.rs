@@ -48,7 +48,8 @@ fn kept(mapping: Mapping) -> Option<*mut Mapped> {
     rings::keep(record)
 }
 
-/// Maps `bytes` bytes of a ring read-only; forked children do not inherit the mapping. Returns (address, bytes).
+/// Maps `bytes` bytes of the io_uring ring with descriptor `ring` read-only (`at`: IORING_OFF_...); forked children do not inherit the
+/// mapping. Returns (address, bytes).
 fn piece(ring: c_int, at: i64, bytes: usize) -> Option<(usize, usize)> {
     let nowhere = std::ptr::null_mut::<u8>();
     // SAFETY: a new mapping replaces no existing one.

@@ -120,7 +120,7 @@ pub(super) fn look(thread: &'static Thread, ring: &Ring, queues: &Queues) -> Opt
     }
 }
 
-/// Ends tracking of a ring that is about to be destroyed. This is the last chance to record its remaining completions.
+/// Ends tracking of a ring that is about to be destroyed. First records the ring's remaining completions, if `thread` is given.
 pub(super) fn end(thread: Option<&'static Thread>, ring: &Ring, queues: &Queues) {
     if let Some(thread) = thread {
         look(thread, ring, queues);

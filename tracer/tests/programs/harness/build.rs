@@ -66,8 +66,8 @@ pub(crate) fn workload_with(name: &'static str, compiler: Compiler, flags: &[&'s
     built.entry((name, compiler, flags.to_vec())).or_insert_with(build).clone()
 }
 
-/// Builds a test program with HDF5 (package `hdf5-<build>` of pkg-config(1)); returns its path. If HDF5 is missing, returns `None` and
-/// prints a message.
+/// Builds the test program `name` with HDF5 (package `hdf5-<build>` of pkg-config(1)); returns its path. If HDF5 is missing, returns `None`
+/// and prints a message.
 pub(crate) fn workload_hdf5(name: &str, compiler: Compiler, hdf5: &str, flags: &[&str]) -> Option<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -22,7 +22,7 @@ pub(crate) struct Launch<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Exit code, or 128 + signal.
+    /// Exit code of the program, or 128 + the number of the signal that ended the program.
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,

@@ -19,16 +19,16 @@ pub(crate) struct Seg {
     /// True if the call was made inside an HDF5 call.
     pub(crate) in_hdf5: bool,
     pub(crate) estimated: bool,
-    /// Start, in ns since the process's epoch.
+    /// Start of the call, in ns since the process's epoch.
     pub(crate) start_ns: u64,
-    /// End, in ns since the process's epoch.
+    /// End of the call, in ns since the process's epoch.
     pub(crate) end_ns: u64,
 }
 
 /// Calls of one stream that are only counted and have no segments.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingOps {
-    /// Operation and file of the calls. Offset and length are 0.
+    /// Operation and file of the calls that are only counted. Offset and length are 0.
     pub(crate) op: Op,
     /// True if the calls were made inside an MPI-IO call.
     pub(crate) nested: bool,
@@ -45,9 +45,9 @@ pub(crate) struct ProcessTrace {
     pub(crate) block: Process,
     /// Paths of the process's files, by file index.
     pub(crate) paths: Vec<String>,
-    /// Access profiles, by layer and path.
+    /// Access profiles (statistics) of files, by layer and path.
     pub(crate) profiles: BTreeMap<(String, String), Profile>,
-    /// Number of ranks reduced into this record (0: none), and the spreads by layer and path.
+    /// Number of ranks whose counters this record sums up (0: a single process), and the differences between these ranks by layer and path.
     pub(crate) reduced: (u32, BTreeMap<(String, String), Spread>),
 }
 
@@ -195,7 +195,8 @@ impl Traces {
         calls
     }
 
-    /// Returns number and bytes of the operations `name` on files under `dir`, with or without segments. Nested calls are excluded.
+    /// Returns (number, bytes) of the operations `name` through these I/O layers on files under `dir`, with or without segments. Nested
+    /// calls are excluded.
     pub(crate) fn totals(&self, layers: &[&str], name: &str, dir: &Path) -> (u64, u64) {
         let on_record = self.own_ops(layers, dir);
         let on_record = on_record.iter().filter(|op| op.name == name).map(|op| (1, op.length));

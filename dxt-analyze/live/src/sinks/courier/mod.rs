@@ -64,9 +64,9 @@ struct Queue<T> {
     waiting: VecDeque<T>,
     /// Number of items that the thread has taken from the queue but that have not arrived yet.
     under_way: usize,
-    /// True if the carrier (sender to the destination) was asked to send its own messages and has not begun to.
+    /// True if the carrier (sender to the destination) was asked to send its own messages (reports on missing data) and has not begun to.
     nudged: bool,
-    /// True while the carrier sends its own messages.
+    /// True while the carrier (sender to the destination) sends its own messages, which report missing data.
     telling: bool,
     lost: u64,
     /// Counter that changes whenever items arrive at the destination.
@@ -112,7 +112,8 @@ impl<T: Send + 'static> Courier<T> {
         self.shared.changed.notify_all();
     }
 
-    /// Asks the carrier to send its own messages, even without items; never waits. Unlike an item, this request is never dropped.
+    /// Asks the carrier (sender to the destination) to send its own messages (reports on missing data), even without items; never waits.
+    /// Unlike an item, this request is never dropped.
     pub(crate) fn nudge(&self) {
         self.shared.lock().nudged = true;
         self.shared.changed.notify_all();

@@ -1,4 +1,4 @@
-//! Database connection: copies batches of calls to staging, then inserts the new calls into the table, in one transaction.
+//! Database connection: copies batches of calls to a staging table, then inserts the new calls into the table of calls, in one transaction.
 
 use super::tls::Tls;
 use super::{row, schema, view};

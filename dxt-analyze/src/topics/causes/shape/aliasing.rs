@@ -77,7 +77,7 @@ pub struct Begun {
     votes: u32,
     /// Number of requests that begin on the targets of the group in the time window.
     calls: u32,
-    /// Sum of the logarithms of the requests' durations, fixed point.
+    /// Sum of the logarithms of the requests' durations, as a fixed-point number.
     logs: i64,
 }
 
@@ -91,7 +91,7 @@ impl Begun {
         (self.count, self.last) = (self.count.saturating_add(1), Some(process));
     }
 
-    /// Adds counts from another thread's part of the trace. No process is counted twice, since one thread reads all of it.
+    /// Adds counts from another thread's part of the trace. No process is counted twice, since one thread reads all calls of a process.
     fn join(&mut self, other: &Self) {
         self.vote(other.stripe, other.votes);
         self.count = self.count.saturating_add(other.count);
@@ -159,7 +159,7 @@ impl<'a> Aliasing<'a> {
         Some(Of { file, layout, groups, count, longest: longest.min()? })
     }
 
-    /// True if time window number `moment` is in the sample.
+    /// True if the time window with number `moment` is kept in the sample.
     #[inline]
     fn keeps(&self, moment: u64) -> bool {
         self.one_in.get() == 1 || (moment.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % self.one_in == 0
@@ -313,7 +313,7 @@ pub struct Found {
 /// A file with stripe aliasing: its requests hit one target after another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aliased {
-    /// File, as an index into [`Run::files`].
+    /// File with stripe aliasing, as an index into [`Run::files`].
     pub file: FileId,
     /// Number of storage targets that the file lies on.
     pub targets: usize,

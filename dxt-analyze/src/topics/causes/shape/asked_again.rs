@@ -10,14 +10,14 @@ use rustc_hash::FxHashSet;
 
 /// Operations that query a path without changing anything.
 const ASK: [&str; 2] = ["stat", "access"];
-/// Least mean number of queries per process and path.
+/// Least mean number of metadata queries (stat, access) per process and path, for a finding.
 const AGAIN: u64 = 4;
-/// Fewest queries of the run for a finding about repeated queries.
+/// Fewest metadata queries (stat, access) in the run for a finding about repeated queries.
 const FEWEST: u64 = 100;
-/// Fewest failed queries of the run for a finding about failed queries.
+/// Fewest failed metadata queries (stat, access) in the run for a finding about failed queries.
 const FEWEST_IN_VAIN: u64 = 1000;
 
-/// Returns one claim (finding with its saving) about the repeated queries of all processes.
+/// Returns one claim (finding with its saving) about the repeated metadata queries (stat, access) of all processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let asks = |cell: &Cell| {

@@ -1,14 +1,16 @@
-//! Processes that were ready but waited for a processor. Only threads that run or wait for a processor during most of an interval between
-//! two samples count; all others wait for something else. Share = waits / length of these intervals; saving = share x time of the run in
-//! which there are any.
+//! Processes that were ready but waited for a processor. An interval between two samples of a thread counts if the thread runs or waits for
+//! a processor during most of it, or waits for so much of it that the wait is taken out of its calls; in others it waits for something else.
+//! Share = waits / length of these intervals; saving = share x time with such intervals, on the node where that is most.
 
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
 use crate::model::{Interval, Process};
-use crate::thresholds::processor::AT_WORK;
+use crate::shared::ratio::share;
+use crate::shared::spans::Spans;
+use crate::thresholds::processor::{AT_WORK, LEAST_WAITING};
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Waits of several processes for a processor. Times in ns, summed over threads.
 #[derive(Default)]
@@ -17,26 +19,35 @@ struct Waits {
     waits_ns: u64,
     length_ns: u64,
     taken: u64,
-    spans: Vec<(u64, u64)>,
-    nodes: BTreeSet<u32>,
-    /// CPUs on which any of the processes may run; `None` if unknown for at least one process.
+    spans: Spans,
+    /// CPUs on which any of the processes may run, one bit each: empty if unknown for at least one process, `None` without processes.
     cpus: Option<Vec<u8>>,
 }
 
 impl Waits {
+    fn of(process: &Process) -> Self {
+        let mut out = Self::default();
+        out.add(process);
+        out
+    }
+
     fn add(&mut self, process: &Process) {
-        let at_work = |of: &&Interval| (of.run_ns.saturating_add(of.wait_ns)) as f64 >= of.length_ns() as f64 * AT_WORK;
+        let works = |of: &Interval| of.run_ns.saturating_add(of.wait_ns) as f64 >= of.length_ns() as f64 * AT_WORK;
         let before = self.length_ns;
-        for of in process.cpu.threads().flatten().filter(at_work) {
-            self.waits_ns = self.waits_ns.saturating_add(of.wait_ns);
-            self.length_ns = self.length_ns.saturating_add(of.length_ns());
-            self.taken = self.taken.saturating_add(of.taken);
-            self.spans.push((of.begin, of.end));
+        for of in process.cpu.threads().flatten() {
+            let waits = of.waiting() >= LEAST_WAITING;
+            if waits {
+                self.waits_ns = self.waits_ns.saturating_add(of.wait_ns);
+                self.taken = self.taken.saturating_add(of.taken);
+            }
+            if waits || works(of) {
+                self.length_ns = self.length_ns.saturating_add(of.length_ns());
+                self.spans.add(of.begin, of.end);
+            }
         }
         if self.length_ns == before {
             return;
         }
-        self.nodes.insert(process.node);
         let theirs = &process.cpu.cpus;
         self.cpus = match self.cpus.take() {
             _ if theirs.is_empty() => Some(Vec::new()),
@@ -51,18 +62,12 @@ impl Waits {
     }
 
     fn share(&self) -> f64 {
-        crate::shared::ratio::share(self.waits_ns, self.length_ns)
+        share(self.waits_ns, self.length_ns)
     }
 
-    /// Returns the length of the union of all intervals, ns.
-    fn covered_ns(&mut self) -> u64 {
-        self.spans.sort_unstable();
-        let (mut covered, mut until) = (0_u64, 0_u64);
-        for &(begin, end) in &self.spans {
-            covered = covered.saturating_add(end.saturating_sub(begin.max(until)));
-            until = until.max(end);
-        }
-        covered
+    /// Returns the run time that the processes would save without waits, ns.
+    fn saving_ns(self) -> f64 {
+        self.share() * self.spans.time().0 as f64
     }
 }
 
@@ -70,36 +75,56 @@ impl Waits {
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let least = cube.run.thresholds.cpu_wait_share;
-    let (mut found, mut all) = (Waits::default(), Waits::default());
+    // By node: all processes, and true if any of them waits for long.
+    let mut nodes: BTreeMap<u32, (Waits, bool)> = BTreeMap::new();
+    let mut found = Waits::default();
     for process in &cube.run.processes {
-        let mut alone = Waits::default();
-        alone.add(process);
-        all.add(process);
-        if alone.share() >= least {
+        let waits = Waits::of(process).share() >= least;
+        if waits {
             found.add(process);
         }
+        let node = nodes.entry(process.node).or_default();
+        node.0.add(process);
+        node.1 |= waits;
     }
-    // Processes that need not wait may have to wait for those that do.
-    if found.processes == 0 || all.share() < least {
-        return None;
-    }
+    nodes.retain(|_, (_, waits)| *waits);
+    let node = nodes.keys().next().filter(|_| nodes.len() == 1).copied();
+    let busy_nodes = nodes.len() as u64;
+    // Processes of a node that need not wait may have to wait for those that do, and all nodes for the one that is late.
+    let saved = nodes.into_values().map(|(of, _)| of.saving_ns()).max_by(f64::total_cmp)?;
     let cpus = found.cpus.iter().flatten().map(|byte| u64::from(byte.count_ones())).sum();
-    let saved = all.share() * all.covered_ns() as f64;
-    let about = About { processes: Some(found.processes), time_ns: Some(found.waits_ns), ..About::default() };
-    let one_node = found.nodes.len() == 1;
-    let node = found.nodes.first().filter(|_| one_node).and_then(|node| cube.run.nodes.get(*node as usize)).cloned();
+    let about = About {
+        processes: Some(found.processes),
+        time_ns: Some(found.waits_ns),
+        node: node.and_then(|node| cube.run.nodes.get(node as usize)).cloned(),
+        ..About::default()
+    };
     let words = words::cpu_wait(
         &words::CpuWait {
             processes: found.processes,
-            cpus: if one_node { cpus } else { 0 },
-            nodes: found.nodes.len() as u64,
+            cpus: if node.is_some() { cpus } else { 0 },
+            nodes: busy_nodes,
             share: found.share(),
             waits_ns: found.waits_ns,
             length_ns: found.length_ns,
             taken: found.taken,
         },
-        About { node, ..about },
+        about,
     );
     let claim = Claim::new(Finding::new(Code::CPU_WAIT, words), Vec::new());
     Some(Claim { waiting_ns: saved, ..claim })
+}
+
+/// Returns the run time for which the ranks or the node of `about`, or else any process, wait for a processor, ns: that of the process that waits
+/// longest.
+#[must_use]
+pub fn of_unit(cube: &Cube<'_>, about: &About) -> f64 {
+    let node = about.node.as_ref().filter(|_| about.rank.is_none() && about.ranks.is_empty());
+    let is = |process: &&Process| {
+        let name = cube.run.nodes.get(process.node as usize);
+        about.rank.is_none_or(|rank| rank == process.rank)
+            && (about.ranks.is_empty() || about.ranks.contains(&process.rank))
+            && node.is_none_or(|node| name == Some(node))
+    };
+    cube.run.processes.iter().filter(is).map(|process| Waits::of(process).saving_ns()).fold(0.0, f64::max)
 }

@@ -9,9 +9,9 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Largest file, bytes, that is left out: its reads fetch the whole file, which is one block.
+/// Largest size of a file, bytes, that is left out: its reads fetch the whole file, which is one block.
 const ONE_BLOCK: u64 = 4096;
-/// Largest size octave (bit length of the bytes) of reads that complete a block: below 128 KiB.
+/// Largest size octave (bit length of the bytes) of reads that fetch the rest of a partly written block: below 128 KiB.
 const BLOCK: u8 = 17;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).

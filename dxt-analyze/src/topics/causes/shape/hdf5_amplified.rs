@@ -25,14 +25,14 @@ impl Traffic {
     }
 }
 
-/// Reads or writes of a file through HDF5, at three layers.
+/// Reads (or writes) of a file through HDF5, at three layers: program, MPI-IO, system calls.
 #[derive(Debug, Default)]
 struct Way {
-    /// Transfers of data set elements by the program.
+    /// Transfers of data set elements that the program requests from HDF5.
     asked: Traffic,
     /// Requests of HDF5 to MPI-IO.
     of_mpi: Traffic,
-    /// System calls inside HDF5.
+    /// System calls that move bytes inside HDF5.
     moved: Traffic,
     savings: Savings,
 }
@@ -51,7 +51,7 @@ struct Found {
     writes: Way,
     /// True if the run creates a data set in the file: its chunks need not be read before they are written.
     creates: bool,
-    /// End of the last byte of the file that HDF5 moves.
+    /// File offset of the end of the last byte that HDF5 moves.
     until: u64,
 }
 
@@ -63,17 +63,17 @@ pub(crate) struct Chunks<'a> {
     pub(crate) bytes: u64,
     /// Number of chunks that the cache holds; `None` if unknown.
     pub(crate) held: Option<u64>,
-    /// Mean number of chunks that HDF5 moves for a call of the program.
+    /// Mean number of chunks that HDF5 moves for one call of the program.
     pub(crate) touched: u64,
 }
 
 impl Chunks<'_> {
-    /// True if the cache is known to be too small for the chunks of one call.
+    /// True if the cache of chunks is known to be too small for the chunks of one call.
     pub(crate) fn exceed_cache(&self) -> bool {
         self.held.is_some_and(|held| held < self.touched)
     }
 
-    /// Returns the size of a cache for the chunks of one call: a power of two, in bytes.
+    /// Returns the size of a chunk cache that holds the chunks of one call: a power of two, in bytes.
     pub(crate) fn wanted_bytes(&self) -> u64 {
         self.touched.saturating_mul(self.bytes).checked_next_power_of_two().unwrap_or(u64::MAX)
     }
@@ -95,7 +95,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     by_file(cube, |_| true).into_iter().filter_map(|(file, found)| claim(cube, file, found)).collect()
 }
 
-/// Returns the chunks that HDF5 moves for the program's calls on `file`; `None` if its data sets have none on record.
+/// Returns the chunks that HDF5 moves for the program's calls on `file`; `None` if no chunks of its data sets are on record.
 pub(crate) fn chunks<'a>(cube: &Cube<'a>, file: FileId) -> Option<Chunks<'a>> {
     of_file(cube.run, file, by_file(cube, |of| of == file).get(&file)?)
 }
@@ -148,7 +148,7 @@ fn in_chunks(set: &DataSet) -> u64 {
 }
 
 /// Returns the bytes that HDF5 would read and write if it moved each chunk once for each time that the program transfers the whole file;
-/// `None` if chunks are not on record.
+/// `None` if chunks are not on record. `found`: the file's traffic through HDF5.
 fn once(run: &Run, file: FileId, found: &Found) -> Option<(u64, u64)> {
     let sets = || run.data_sets.iter().filter(|set| set.file == file && !set.chunk.is_empty());
     let all = sets().map(in_chunks).fold(0, u64::saturating_add);

@@ -19,18 +19,18 @@ const WRITES: u64 = 2;
 /// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
 const SMALL: u8 = 17;
 
-/// Least ratio of bytes written to storage to dataset bytes that shows rewriting of whole chunks.
+/// Least ratio (bytes written to storage / dataset bytes that the program writes) that shows rewriting of whole chunks.
 const CHUNKS_AGAIN: u64 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     flushes: u64,
     writes: u64,
-    /// Dataset bytes that the program writes.
+    /// Bytes of datasets that the program writes to the file.
     bytes: u64,
-    /// Bytes that system calls inside HDF5 write.
+    /// Bytes that system calls inside HDF5 write to the file.
     moved: u64,
-    /// Time that processes spend in flushes, ns.
+    /// Time that processes spend in flushes of the file, ns.
     flushing_ns: f64,
     /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
     changing_ns: f64,
@@ -42,12 +42,13 @@ impl Use {
         self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
     }
 
-    /// True if flushes cause the calls of the cell: syncs, small writes and, if chunks are rewritten, all writes.
+    /// True if flushes cause the calls of the cell (group of similar calls of a process): syncs, small writes and, if chunks are rewritten,
+    /// all writes.
     fn changes(&self, cell: &Cell) -> bool {
         cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
     }
 
-    /// Part of `changing_ns` that would be saved if the file were flushed once.
+    /// Returns the part of the time of calls that flushes cause (`changing_ns`) that would be saved if the file were flushed once.
     fn part(&self) -> f64 {
         (self.flushing_ns / self.changing_ns.max(1.0)).min(1.0) * (1.0 - 1.0 / self.flushes.max(1) as f64)
     }

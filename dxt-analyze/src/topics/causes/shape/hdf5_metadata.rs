@@ -21,7 +21,7 @@ const SMALL: u8 = 14;
 const RANKS: usize = 4;
 /// Fewest metadata calls per rank, mean over ranks, for a finding.
 const CALLS: u64 = 4;
-/// Least part of the small calls that must be for metadata.
+/// Least share of calls for metadata in the small calls, for a finding.
 const SHARE: f64 = 0.5;
 /// Least mean length of a rank's byte range, as a part of the range of all ranks, to show that ranks use the same offsets.
 const SAME_PLACES: f64 = 0.25;
@@ -29,17 +29,17 @@ const SAME_PLACES: f64 = 0.25;
 /// Reads, or writes, of one file: small calls inside HDF5, and the program's dataset accesses.
 #[derive(Debug, Default)]
 struct Found {
-    /// Number of small independent MPI-IO calls inside HDF5.
+    /// Number of small independent MPI-IO calls on the file inside HDF5.
     calls: u64,
-    /// Bytes of the small independent MPI-IO calls inside HDF5.
+    /// Bytes of the small independent MPI-IO calls on the file inside HDF5.
     bytes: u64,
-    /// Number of small reads or writes of datasets by the program.
+    /// Number of small reads (or writes) of the file's datasets by the program.
     of_data: u64,
-    /// Bytes of all dataset reads or writes.
+    /// Bytes of all reads (or writes) of the file's datasets by the program.
     data_bytes: u64,
-    /// Bytes of the MPI-IO calls inside HDF5 that are collective or not small.
+    /// Bytes of the MPI-IO calls on the file inside HDF5 that are collective or not small.
     others_bytes: u64,
-    /// By process: first byte and end (exclusive) of its small calls.
+    /// Byte range of the small calls of each process: first byte and end (exclusive) by process.
     ranges: BTreeMap<ProcessId, (u64, u64)>,
 }
 

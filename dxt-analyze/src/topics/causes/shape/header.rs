@@ -10,15 +10,15 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest writes of the header for a finding.
+/// Fewest writes of the same header by a process for a finding.
 const AGAIN: u64 = 8;
-/// Least ratio of all bytes written to the header to its size: how often the header is written.
+/// Least ratio of the bytes of all writes of the header to the header's size (the number of times that it is written), for a finding.
 const TIMES: f64 = 4.0;
-/// Largest byte range that counts as a header, bytes.
+/// Largest length of a byte range that counts as a header, bytes.
 const SMALL: u64 = 64 << 10;
-/// Largest header, as a part of the bytes of other writes.
+/// Largest size of a header, as a part of the bytes of the process's other writes to the file.
 const PART: f64 = 0.25;
-/// Smallest and largest number of header writes per other write.
+/// Smallest and largest number of header writes per other write, for a finding.
 const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,8 @@ struct Header {
     others: u64,
 }
 
-/// Merges the writes of one size octave (bit length of the bytes) that overlap its most frequently written short range. Also returns calls
-/// and bytes of the octave's other writes. `None` if no range is short.
+/// Finds the short byte range with most of the writes of one size octave (bit length of the bytes), and returns these writes merged, and
+/// calls and bytes of the octave's other writes. `None` if no range is short.
 fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
     let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;

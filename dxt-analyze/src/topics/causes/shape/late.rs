@@ -21,8 +21,8 @@ const MAY_BE: f64 = 0.5;
 /// Fewest collective calls at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
 
-/// Returns the claim (finding with its saving) with the largest cost. Each group of ranks (communicator) is examined separately, since
-/// stragglers of several groups are late at the same time.
+/// Returns the claim (finding with its saving) with the largest cost. Each group of ranks (communicator) in `gaps` (times since the ranks'
+/// previous collective calls) is examined separately, since stragglers of several groups are late at the same time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
     let mut groups: BTreeMap<(bool, Vec<ProcessId>), Vec<SyncPoint>> = BTreeMap::new();

@@ -12,7 +12,7 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest ranks in the run for a finding.
+/// Fewest ranks in the run for a finding about stragglers (ranks that arrive last).
 const RANKS: usize = 3;
 /// Fewest files that a straggler (a rank that arrives last) opens last, for a finding.
 const FEWEST: usize = 2;

@@ -8,7 +8,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time to take a lock that nobody holds, ns: a round trip to a lock server.
+/// Time to take a file lock that nobody holds, ns: a round trip to a lock server.
 const FREE_NS: f64 = 200_000.0;
 
 /// Fewest writes per read for the reads not to be data sieving (reading a block before a part of it is written).
@@ -47,7 +47,8 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     out
 }
 
-/// True if MPI-IO takes a lock around each read or write (atomic mode, NFS). Data sieving locks, too, but reads what it then writes.
+/// True if MPI-IO takes a lock around each read or write (atomic mode, NFS) of the files with waits for locks (`savings`, ns by cell). Data
+/// sieving locks, too, but reads what it then writes.
 fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let files: BTreeSet<FileId> =
         savings.iter().filter_map(|(index, _)| Some(cube.cells.get(*index as usize)?.file)).collect();
@@ -60,7 +61,7 @@ fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     each && (reads <= writes / FEW_READS || writes == 0)
 }
 
-/// True if most of the waiting time is for the lock of a shared file pointer.
+/// True if most of the waiting time for locks (`savings`, ns by cell) is for the lock of a shared file pointer.
 fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     let is = |index: u32| {
         let cell = cube.cells.get(index as usize);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Least ratio of the rank's time in calls to the mean over the other ranks, for a finding.
 const LONGER: f64 = 2.0;
-/// Fewest ranks in the run for a finding.
+/// Fewest ranks in the run for a finding about one rank that spends longer in calls.
 const FEWEST: u64 = 3;
 
 /// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs) in which one rank spends far

@@ -30,7 +30,8 @@ const PHASES: usize = 3;
 /// Least part of the phases (from one synchronization to the next) in which each slow rank spends longer in calls than nearly all others: a
 /// single long call is not enough.
 const IN_MOST: f64 = 0.6;
-/// Least part of the other ranks that a rank must exceed in a phase to be longer than nearly all.
+/// Least part of the other ranks that a rank must exceed in a phase (from one synchronization to the next) to count as longer than nearly
+/// all.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Returns a claim (finding with its saving) for reads and one for writes, about several ranks that spend longer in calls than all others.
@@ -127,7 +128,7 @@ impl Phases {
         self.0.get(&phase).and_then(|of| of.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the times in calls of all but the slow processes in a phase, ns, ascending.
+    /// Returns the times in calls of all but the slow processes in one phase (from one synchronization to the next), ns, ascending.
     fn sorted(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Vec<f64> {
         let theirs = self.0.get(&phase).into_iter().flatten().filter(|(process, _)| !slow.contains(process));
         let mut all: Vec<f64> = theirs.map(|(_, ns)| *ns).collect();
@@ -135,8 +136,8 @@ impl Phases {
         all
     }
 
-    /// Returns the median time in calls of all processes that are not slow, in a phase, ns; `None` if there are fewer than [`FEWEST`] / 2
-    /// such processes.
+    /// Returns the median time in calls of all processes that are not slow, in one phase (from one synchronization to the next), ns; `None`
+    /// if there are fewer than [`FEWEST`] / 2 such processes.
     fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
         all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const SEVERAL: usize = 3;
 /// Largest deviation of a duration from its step, as a part of the service time.
 const OFF: f64 = 0.4;
-/// Largest delay between the first and the last begin of the pieces, as a part of the service time.
+/// Largest delay between the first and the last begin of the pieces of one collective call, as a part of the service time.
 const TOGETHER: f64 = 0.5;
 /// Most bytes of a collective call, over all ranks, for which one request suffices and more aggregators gain nothing.
 pub const SMALL_CALL: u64 = 512 << 10;

@@ -13,9 +13,9 @@ use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
 
-/// Fewest small files for a finding.
+/// Fewest small files in the run for a finding about them.
 const MANY: usize = 32;
-/// Fewest temporary files for a finding.
+/// Fewest temporary files in the run for a finding about them.
 const SEVERAL: usize = 16;
 /// Most bytes moved per open of a small file.
 const SMALL: u64 = 512 << 10;
@@ -24,21 +24,22 @@ const OPENS: f64 = 2.0;
 /// Most opens per process, in place of [`OPENS`], if there are very many files that are moved by one call each: repeated passes over a set
 /// of samples open each file once per pass.
 const PASSES: f64 = 64.0;
-/// Least part of the run's opens that open small files.
+/// Least share of small files in the run's opens, for a finding.
 const MOST: f64 = 0.8;
 /// Least mean time of an open (or of moving a tiny file), ns, for small files to matter: an idle server is faster.
 const SLOW_OPEN_NS: f64 = 600_000.0;
 /// Number of small files from which they matter even if opens are fast.
 const VERY_MANY: usize = 1000;
-/// Least part of the time in closes from which there is no finding about small files, since the finding about slow closes is more specific.
+/// Share of closes in the time of all calls on small files from which there is no finding about small files, since the finding about slow
+/// closes is more specific.
 const IN_CLOSES: f64 = 0.6;
-/// Least mean duration of closes, ns, for them to count as slow.
+/// Least mean duration of closes of small files, ns, for them to count as slow.
 const SLOW_CLOSE_NS: f64 = 5_000_000.0;
 /// Most bytes moved per open for which the transfer's time is due to the number of requests, not to the bytes.
 const TINY: u64 = 64 << 10;
 /// Time of a call on a file kept in memory, ns: what remains of a temporary file's cost.
 const IN_MEMORY_NS: f64 = 2_000.0;
-/// Time per byte of a file kept in memory, ns.
+/// Time to read or write one byte of a file kept in memory, ns: what remains of a temporary file's cost.
 const NS_PER_BYTE: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]

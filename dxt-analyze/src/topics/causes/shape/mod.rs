@@ -66,7 +66,8 @@ use crate::cube::Cube;
 use crate::cube::reading::phases::Gaps;
 use rayon::prelude::*;
 
-/// Returns the claims (findings with their savings) of all modules of this folder.
+/// Returns the claims (findings with their savings) of all modules of this folder. `gaps`: times since the ranks' previous collective
+/// calls.
 #[must_use]
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
     let mut blocks = shared_block::shared_blocks(cube);

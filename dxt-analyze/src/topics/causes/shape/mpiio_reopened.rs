@@ -17,9 +17,9 @@ const AGAIN: u64 = 4;
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
-    /// Time in MPI-IO opens and closes, ns.
+    /// Time of the process in MPI-IO opens and closes of the file, ns.
     library_ns: f64,
-    /// Time in system calls inside of MPI-IO opens and closes, ns.
+    /// Time in system calls inside the MPI-IO opens and closes of the file, ns.
     inside_ns: f64,
 }
 

@@ -24,7 +24,7 @@ const HANDED_ON: f64 = 0.8;
 #[derive(Debug, Default)]
 struct Turns {
     ranks: usize,
-    /// Number of groups of ranks that are serialized at the same time, each within itself.
+    /// Number of groups of ranks that do their I/O at the same time, while the ranks within each group do theirs one after another.
     groups: u64,
     calls: u64,
     files: BTreeSet<FileId>,
@@ -34,7 +34,8 @@ struct Turns {
     reads: bool,
 }
 
-/// Returns one claim (finding with its saving) about all phases in which ranks are serialized (do their I/O one after another).
+/// Returns one claim (finding with its saving) about all phases (from one synchronization or pause to the next) in which ranks do their I/O
+/// one after another.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {
@@ -93,8 +94,8 @@ fn calls_of(cells: &[&Cell]) -> u64 {
     cells.iter().map(|cell| cell.sums.calls).fold(0, u64::saturating_add)
 }
 
-/// Checks if all ranks that read or write in a phase are serialized; else checks the ranks of each file. Groups of ranks on different files
-/// run at the same time, so the longest wait counts. `None` if no ranks are serialized.
+/// Checks if all ranks that read or write in a phase (from one synchronization or pause to the next) are serialized; else checks the ranks
+/// of each file. Groups of ranks on different files run at the same time, so the longest wait counts. `None` if no ranks are serialized.
 fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     if let Some(all) = of_group(cube, cells) {
         return Some(all);

@@ -4,14 +4,16 @@ use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of the time of all calls in a phase or class below which a target counts as unused.
+/// Share of a storage target in the time of all calls of a phase (from one synchronization or pause to the next) or class (reads, writes,
+/// ...) below which the target counts as unused.
 pub(super) const BARELY: f64 = 0.02;
 /// Fewest files on each target for an even placement not to be chance.
 const FILES: usize = 3;
-/// Least part of a class's time that is on files with one stripe count, for this count to be reported.
+/// Least part of the time of a class (reads, writes, ...) that is on files with one stripe count, for this count to be reported.
 const MOST: f64 = 0.8;
 
-/// Returns the stripe count of the files with most of the time of a class of calls; `None` if no count has that much.
+/// Returns the stripe count of the files with most of the time of a class of calls (reads, writes, ...); `None` if no single count has
+/// [`MOST`] of it.
 pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
@@ -23,14 +25,14 @@ pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
 }
 
-/// Placement of the files that a class of calls uses.
+/// Storage targets that hold the files used by one class of calls (reads, writes, ...).
 pub(super) struct Placed {
     /// Number of targets in use in a phase (from one synchronization or pause to the next), mean over phases weighted by time in calls.
     pub(super) at_once: f64,
     /// True if each file is used by one process only.
     own: bool,
     files: BTreeMap<u32, BTreeSet<FileId>>,
-    /// Number of targets that calls of any class reach in the run.
+    /// Number of storage targets that calls of any class (reads, writes, ...) reach in the run.
     known: usize,
 }
 

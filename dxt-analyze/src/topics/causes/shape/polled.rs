@@ -55,12 +55,13 @@ impl Asked {
 }
 
 /// Calls of one process on one path. `failed`: number of failed calls by time window; `found`: windows with a call that gets what the
-/// process waits for; `indices`: cells of the failed calls, with their window.
+/// process waits for; `indices`: cells (groups of similar calls) of the failed calls, with their window.
 #[derive(Debug, Default)]
 struct Asked {
     failed: BTreeMap<u16, u64>,
     found: BTreeSet<u16>,
-    /// Time windows with calls that may end a wait.
+    /// Time windows with calls that may end a wait: those that get what the process waits for, and, if it waits for a lock, all other lock
+    /// calls.
     ends: BTreeSet<u16>,
     /// True if the process itself creates or writes the file that it waits for.
     makes: bool,
@@ -113,7 +114,8 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     waited.into_iter().filter_map(|(what, of)| claim(cube, what, of)).collect()
 }
 
-/// True if the trace contains when the awaited file came into existence: [`super::found_late`] then reports the wait.
+/// True if the trace contains when the file that the process waits for (`of`: process, file) came into existence: [`super::found_late`]
+/// then reports the wait.
 fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> bool {
     let slots = |found: &Found| (cube.slots.of(found.asked_ns), cube.slots.of(found.found_ns));
     let begin = cube.found.partition_point(|found| found.process < of.0);
@@ -190,7 +192,7 @@ impl Others {
         Self { moves: moves.collect(), calls }
     }
 
-    /// True if the process does other work before it finds the file.
+    /// True if the process does other work between its first query of the file and the query that finds it.
     pub(super) fn are_work(&self, cube: &Cube<'_>, found: &Found) -> bool {
         let slot = |at: u64| u16::try_from(cube.slots.of(at)).unwrap_or(u16::MAX);
         self.is_work(cube, found.process, (What::File, found.file), &(slot(found.asked_ns), slot(found.found_ns)))

@@ -8,7 +8,8 @@ const NS_PER_BYTE: f64 = 1.0;
 /// Request length, bytes, at which half of the saving is left, as half of the time is due to the bytes.
 const HALF: f64 = 524_288.0;
 
-/// Returns the time saved by merging `calls` requests that take `time_ns` in all: the longer the requests are already, the less.
+/// Returns the time saved by merging `calls` requests that take `time_ns` and move `bytes` in all: the longer the requests are already, the
+/// less.
 #[must_use]
 pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
     let bytes = bytes as f64;

@@ -31,7 +31,8 @@ const SLOWER: f64 = 2.0;
 /// flight: then half of the calls may meet few others.
 const SLOWER_IF_GROWS: f64 = 1.5;
 
-/// Least part of the calls' time that is waiting for other calls, where throughput by calls in flight is known.
+/// Least part of the calls' time that is waiting for other calls, for them to count as a queue. Used where throughput by calls in flight is
+/// known.
 const WAITS: f64 = 0.48;
 
 /// Largest ratio, either way, of time per completed call to the duration of calls that meet no other, for a target to serve one call after
@@ -39,7 +40,7 @@ const WAITS: f64 = 0.48;
 const SIMILAR: f64 = 1.35;
 /// Quantile of the shortest calls of all cells (groups of similar calls) that is taken as the duration of a call that meets no other.
 const ALONE: f64 = 0.03;
-/// Least part of the time in calls of one size, for these calls to show how targets serve them.
+/// Least share of calls of one size in the time of all calls of the class, for these calls to show how targets serve them.
 const MOST: f64 = 0.8;
 /// Fewest calls of one size, for them to show how targets serve calls.
 const MANY_CALLS: f64 = 32.0;
@@ -56,7 +57,7 @@ struct OfSize {
 /// Queue of reads or of writes at few storage targets.
 #[derive(Clone, Debug)]
 pub struct Queue {
-    /// Facts about the queue, for the words of the finding.
+    /// Facts about the queue (how many calls, how long, on which targets), for the words of the finding.
     pub(crate) facts: words::Queued,
     /// Time saved with more targets, ns by cell (group of similar calls).
     pub savings: Savings,

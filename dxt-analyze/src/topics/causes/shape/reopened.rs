@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Fewest opens of a file by a process for a finding.
 const AGAIN: u64 = 4;
-/// Least part of the cost that is on one file, for the finding to be about that file alone.
+/// Least part of the cost of all repeated opens that is on one file, for the finding to be about that file alone.
 const MOST: f64 = 0.8;
-/// Least part of the time that is in opens (or in closes), for the finding to mention them.
+/// Least share of opens (or of closes) in the time of both, for the finding to mention them.
 const TELLS: f64 = 0.25;
 
 /// Returns one claim (finding with its saving) about all files that are opened repeatedly.

@@ -12,14 +12,15 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest uneven rounds for a finding.
+/// Fewest uneven rounds (sets of processes that run together and move unequal bytes) for a finding.
 const SEVERAL: usize = 2;
-/// Least part of the rounds with I/O that are uneven.
+/// Least share of uneven rounds (their processes move unequal bytes) in all rounds with I/O, for a finding.
 const MOSTLY: f64 = 0.5;
 
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
-/// Returns a claim (finding with its saving) about uneven rounds of reads and one about uneven rounds of writes.
+/// Returns a claim (finding with its saving) about uneven rounds (sets of processes that run together) of reads and one about uneven rounds
+/// of writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     if cube.run.ranks() > 0 {

@@ -9,7 +9,7 @@ use crate::words::shape as words;
 use trace_format::op::{Layer, OpClass};
 
 const MANY: u64 = 100;
-/// Time of a seek that only sets a position, ns.
+/// Time of a seek that only sets the position and moves no data, ns.
 const FREE_NS: f64 = 1_000.0;
 
 /// Returns one claim (finding with its saving) about seeks in all files.

@@ -26,7 +26,7 @@ const WHOLE: f64 = 0.8;
 pub struct SharedBlock {
     /// File with the block, as an index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// First byte and end (exclusive) of the block.
+    /// File offsets of the block's first byte and of its end (exclusive).
     pub range: (u64, u64),
     /// Number of processes that read the block.
     pub processes: usize,

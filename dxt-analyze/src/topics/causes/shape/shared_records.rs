@@ -22,16 +22,16 @@ const COULD: f64 = 8.0;
 /// A file of several ranks on which one rank takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
-    /// File, as an index into [`Run::files`].
+    /// File with one record for several ranks, as an index into [`Run::files`].
     pub file: FileId,
-    /// True if the calls are made inside MPI-IO.
+    /// True if the calls on the file are made inside MPI-IO.
     pub inside: bool,
     /// Statistics over the file's ranks: slowest and fastest rank, means and variances of time and bytes.
     pub spread: &'a Spread,
 }
 
 impl Apart<'_> {
-    /// Returns the time of the slowest rank and the mean over ranks, ns.
+    /// Returns the time of the slowest rank in system calls on the file, and the mean over ranks, ns.
     #[must_use]
     pub fn times(&self) -> (f64, f64) {
         (self.spread.slowest.time_ns as f64, self.spread.time_ns.mean)

@@ -17,9 +17,9 @@ const FEW_CLOSES: u64 = 16;
 /// Number of metadata calls of a process from which fewer calls would probably do, so that the estimate saves all of their time.
 pub const MANY_METADATA: u64 = 200;
 
-/// Least part of the time that an operation must have to be named among others.
+/// Least share of an operation in the time of all slow metadata calls, for the finding to list the operation.
 const A_GOOD_PART: f64 = 0.25;
-/// Least part of the time that an operation must have for the finding to name it alone.
+/// Least share of an operation in the time of all slow metadata calls, for the finding to name only this operation.
 const MOSTLY: f64 = 0.6;
 
 /// Least part of the saving on one rank, for the finding to name that rank.

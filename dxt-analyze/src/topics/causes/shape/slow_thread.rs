@@ -11,7 +11,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least part of the processes with several threads in which the thread at the same position is slow.
+/// Least share of processes, of those with several threads, in which the thread at the same position is slow, for its role to count as the
+/// cause.
 const MOST: f64 = 0.5;
 
 /// Returns one claim (finding with its saving), about the same thread of most processes or about threads of single processes.
@@ -88,7 +89,8 @@ fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings 
     cells.filter_map(|(index, cell)| Some((index, cell.time_ns() * part(cell)?.min(1.0)))).collect()
 }
 
-/// Returns the run time saved if the slow threads (`found`) were as fast as the others, ns: per phase, the longest process counts.
+/// Returns the run time saved if the slow threads (`found`) were as fast as the other threads of their processes, ns: the longest process
+/// of each phase (from one synchronization or pause to the next) counts.
 fn saved(cube: &Cube<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
     let phases = cube.slots.phases();
     let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);

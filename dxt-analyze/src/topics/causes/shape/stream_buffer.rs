@@ -15,7 +15,7 @@ use trace_format::op::Layer;
 const FEWEST: u64 = 32;
 /// Most bytes per call that fills or flushes: a larger buffer is no default, so somebody chose it.
 const SMALL: u64 = 64 << 10;
-/// Least part of the time that is in calls that fill or flush.
+/// Least share of calls that fill or flush the buffer in the time of all small calls on C streams.
 const MOST: f64 = 0.8;
 /// Least mean duration of calls that fill or flush, as a part of the longest: else a few calls are long for another reason.
 const SIMILAR: f64 = 1.0 / 16.0;

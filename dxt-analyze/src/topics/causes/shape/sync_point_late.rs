@@ -18,7 +18,7 @@ const FEWEST: usize = 2;
 /// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
 const MOSTLY: f64 = 0.7;
 
-/// Least median wait of the other ranks, as a part of the stragglers' lateness.
+/// Least median wait of the other ranks, as a part of the stragglers' lateness, for a finding.
 const MAY_BE: f64 = 0.5;
 
 /// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
@@ -73,7 +73,8 @@ const SIMILAR: f64 = 0.7;
 /// synchronization point.
 const LITTLE: f64 = 0.5;
 
-/// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns.
+/// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns. `waits`: time
+/// that each rank waits at the synchronization point; `in_calls`: its time in I/O calls before, ns.
 fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
     let usual = first_quartile(&calls);
@@ -83,8 +84,8 @@ fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId)
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
-/// Returns each rank's lateness, ns: the longest wait minus the rank's own wait. A rank's excess time in I/O calls is added to its wait
-/// first.
+/// Returns each rank's lateness, ns: the longest wait in `waits` (time at the synchronization point) minus the rank's own wait. A rank's
+/// excess time in I/O calls (`in_calls`) is added to its wait first.
 fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     if waits.len() < FEWEST_RANKS {
         return SyncPoint::new();

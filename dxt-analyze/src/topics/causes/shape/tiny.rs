@@ -14,16 +14,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Largest size octave (bit length of the bytes) of a tiny request: below 16 KiB.
 const TINY: u8 = 14;
-/// Fewest tiny calls of a process on a file, for them to count.
+/// Fewest tiny calls of a process on a file, for these calls to count in the finding.
 const SEVERAL: u64 = 4;
-/// Fewest tiny calls in the run for a finding.
+/// Fewest tiny calls of all processes in the run for a finding.
 const MANY: u64 = 32;
-/// Least part of the calls on one rank (then the finding is about that rank), or on files of several processes (then calls may wait for
-/// each other).
+/// Least share of one rank in the tiny calls at which another finding, about that rank, takes their place; and least share of calls on
+/// files of several processes at which calls may wait for each other.
 const ONE: f64 = 0.9;
-/// Time per byte that remains in large requests, ns.
+/// Time per byte that would remain if the bytes moved in large requests, ns.
 const NS_PER_BYTE: f64 = 1.0;
-/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to wait for each other.
+/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to count as waiting for each other.
 const QUEUED: f64 = 3.0;
 
 /// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.
@@ -109,8 +109,8 @@ fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     times.ln() >= spread * (least + 1.0) || leans >= LEANS
 }
 
-/// Returns the mean number of calls of a class in flight. Counts time windows with such calls, and in them only the time in which any
-/// process is in a call.
+/// Returns the mean number of calls of a class (reads, writes, ...) in flight. Counts time windows with such calls, and in them only the
+/// time in which any process is in a call.
 fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     let theirs = || cube.cells.iter().filter(|cell| cell.leaf && cell.class == class);
     let slots: BTreeSet<u16> = theirs().map(|cell| cell.slot).collect();
@@ -118,8 +118,8 @@ fn in_flight(cube: &Cube<'_>, class: Class) -> f64 {
     theirs().map(|cell| cell.time_ns()).sum::<f64>() / busy.max(1) as f64
 }
 
-/// Returns facts about calls that wait for each other. Requires that nearly all calls are on files of several processes and take far longer
-/// than the fastest, beyond chance.
+/// Returns facts about calls of a class that wait for each other; `None` unless nearly all calls (`of`: number by process and file) are on
+/// files of several processes and take far longer (`mean_ns`) than the fastest, beyond chance. `theirs`: cells of the calls.
 fn queue(
     cube: &Cube<'_>,
     class: Class,

@@ -11,7 +11,7 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Most bytes per collective call, over all ranks.
+/// Most bytes of a collective call, over all ranks, that count as few.
 const FEW_BYTES: u64 = 64 << 10;
 /// Largest size octave (bit length of the bytes) of the system calls inside a collective call of few bytes: below 128 KiB.
 const SMALL: u8 = 17;

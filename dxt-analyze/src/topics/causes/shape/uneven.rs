@@ -13,7 +13,7 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least ratio of a rank's bytes to the mean that is more than its share.
+/// Least ratio of a rank's bytes to the mean, for the rank to count as moving more than its share.
 pub const MORE: f64 = 1.3;
 /// Least part of the excess time that excess bytes must explain: log lines, for example, take long for few bytes.
 const EXPLAINED: f64 = 0.5;
@@ -192,7 +192,8 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
 
 /// Fewest processes started by one parent for them to count as sharing a job's work.
 pub const SIBLINGS: usize = 3;
-/// Least time in which all processes of one parent live, as a part of the longest lifetime.
+/// Least time in which all processes of one parent live at once, as a part of the longest lifetime, for them to count as sharing a job's
+/// work.
 const TOGETHER: f64 = 0.1;
 
 /// Returns processes without MPI that share a job's work: started by one parent, running the same program at the same time.
@@ -236,7 +237,8 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if the share of these calls in the bytes of `all` is at least [`EXPLAINED`] of their share in the time.
+    /// True if these calls explain their time by their bytes: their share of the bytes of `all` is at least [`EXPLAINED`] of their share of
+    /// the time.
     fn is_explained(&self, all: &Self) -> bool {
         self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
     }

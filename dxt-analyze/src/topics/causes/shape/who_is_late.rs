@@ -9,7 +9,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least gap between the lateness of the stragglers and that of the others, as a part of the largest lateness.
+/// Least gap between the lateness of several stragglers and that of the others, as a part of the largest lateness, for the stragglers to be
+/// reported as a group.
 const APART: f64 = 0.5;
 /// Least part of the stragglers' joint cost that the latest rank must have to be reported alone.
 const ALONE: f64 = 0.5;
@@ -86,9 +87,9 @@ const BY_FAR: f64 = 3.0;
 /// Least part of the synchronization points with a straggler at which the whole group must be late together: by chance, two of few ranks
 /// often are.
 const MOSTLY: f64 = 0.6;
-/// Least part of the synchronization points at which one rank is late by far.
+/// Least share of the synchronization points at which one rank is late by far, for stragglers to count as alternating.
 const OFTEN: f64 = 0.4;
-/// Fewest different ranks that are late by far.
+/// Fewest different ranks that are late by far, for stragglers to count as alternating.
 const SEVERAL: usize = 3;
 
 /// Alternating stragglers: different ranks are late, one at a time.
@@ -96,7 +97,7 @@ const SEVERAL: usize = 3;
 pub struct ByTurns {
     /// Number of synchronization points at which one rank is late by far.
     pub sync_points: u64,
-    /// Number of different ranks that are late.
+    /// Number of different ranks for which the others wait, one at a time.
     pub ranks: usize,
     /// Time that all others wait at the synchronization points at which one rank is late by far, ns of run time.
     pub waits_ns: f64,
@@ -233,7 +234,7 @@ impl Late {
 mod tests {
     use super::*;
 
-    /// Synchronization points of ranks with the given lateness, ns.
+    /// Builds synchronization points for tests: one per entry of `all`, whose values are the times before ranks 0, 1, ... arrive, ns.
     fn sync_points(all: &[&[f64]]) -> Vec<SyncPoint> {
         let of = |times: &&[f64]| (0..).map(ProcessId).zip(times.iter().copied()).collect();
         all.iter().map(of).collect()

@@ -6,9 +6,11 @@ use crate::model::{Class, FileId};
 use crate::shared::totals::add;
 use rustc_hash::FxHashMap;
 
-/// Most reads or writes per open: after the call that fetches the bytes, a reader makes one more to see the end of the file.
+/// Most reads or writes per open of a file that each open moves completely: after the call that fetches the bytes, a reader makes one more
+/// to see the end of the file.
 pub const IN_A_GO: u64 = 2;
-/// Least part of the file in a request that counts as whole: records of several kinds may make files differ a little in length.
+/// Least part of a file that a request must move to count as moving the whole file: records of several kinds may make files differ a little
+/// in length.
 const WHOLE: f64 = 0.9;
 
 /// Sizes, bytes, of the files that each open moves by one call.

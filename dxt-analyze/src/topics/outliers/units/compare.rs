@@ -33,26 +33,27 @@ use std::collections::BTreeMap;
 pub struct UnitRow {
     /// Name of the unit: rank, host, OST index or path.
     pub unit: String,
-    /// Number of operations that were compared.
+    /// Number of operations of the unit (rank, node, target or file) that were compared.
     pub operations: u64,
-    /// Bytes transferred by the compared operations.
+    /// Bytes transferred by the compared operations of the unit (rank, node, target or file).
     pub bytes: u64,
-    /// Time in the compared operations, summed over processes, ns.
+    /// Time in the compared operations of the unit (rank, node, target or file), summed over processes, ns.
     pub time_ns: u64,
-    /// Bandwidth (bytes per second) or mean duration (ns), depending on the metric.
+    /// Bandwidth (bytes per second) or mean duration (ns) of the unit's operations, depending on the metric.
     pub value: f64,
     /// Slowdown: time / usual time of the same operations, relative to the median over units (ranks, nodes, targets or files); below 1
     /// means faster.
     pub slower: f64,
-    /// Robust z-score of the slowdown, positive if slow; `None` if there are too few units.
+    /// Robust z-score of the slowdown of the unit (rank, node, target or file), positive if slow; `None` if there are too few units.
     pub z: Option<f64>,
-    /// Probability of a z-score at least this high by chance; `None` if there are too few units.
+    /// Probability of so high a z-score of the unit (rank, node, target or file) by chance; `None` if there are too few units.
     pub p: Option<f64>,
-    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if the unit was faster.
+    /// Time that the unit (rank, node, target or file) lost compared with the same operations at the median pace, ns; negative if it was
+    /// faster.
     pub extra_ns: i64,
-    /// True if the unit is an outlier: slower than the other units by more than chance.
+    /// True if the unit (rank, node, target or file) is slower than the other units by more than chance.
     pub outlier: bool,
-    /// True if the unit is slow only because of storage targets that were slow for other units as well.
+    /// True if the unit (rank, node or file) is slow only because of storage targets that were slow for other units as well.
     pub slow_targets: bool,
 }
 
@@ -78,11 +79,11 @@ impl UnitRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Too few units to compare.
+    /// Too few units (ranks, nodes, targets or files) to compare.
     TooFew,
-    /// No unit is an outlier.
+    /// No unit (rank, node, target or file) is an outlier.
     None,
-    /// At least one unit is an outlier.
+    /// At least one unit (rank, node, target or file) is an outlier.
     Outliers,
 }
 
@@ -100,9 +101,9 @@ pub struct UnitGroup {
     pub median: f64,
     /// Robust standard deviation of ln(slowness) over units (ranks, nodes, targets or files).
     pub sigma: f64,
-    /// Estimator by which `sigma` was computed.
+    /// Estimator of the spread by which `sigma` was computed.
     pub scale: Scale,
-    /// Result of the comparison: too few units, no outlier, or outliers.
+    /// Result of the comparison: too few units (ranks, nodes, targets or files), no outlier, or outliers.
     pub verdict: Verdict,
     /// Number of units (ranks, nodes, targets or files) that are outliers.
     pub outliers: u64,
@@ -146,8 +147,8 @@ impl Unit {
     }
 }
 
-/// Compares the units (ranks, nodes, targets or files) of every group; lists the `top` slowest, but counts all outliers. `met`: each unit's
-/// totals on slow storage targets, where known.
+/// Compares the units (ranks, nodes, targets or files) of every group of operations, by `metric`; lists the `top` slowest, but counts all
+/// outliers. `work`: totals of each unit; `met`: totals of each unit on slow storage targets, where known.
 #[must_use]
 pub fn compare(
     run: &Run,
@@ -189,7 +190,7 @@ pub(super) struct Score {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
     Outlier,
-    /// Slow only because of slow storage targets.
+    /// The unit (rank, node or file) is slow only because of slow storage targets.
     SlowTargets,
     Usual,
 }
@@ -203,7 +204,7 @@ pub(super) struct Judged {
     robust: Robust,
     /// Usual time of one operation by request size class, ns.
     pub(super) usual: BTreeMap<u8, f64>,
-    /// Degrees of freedom of Student's t distribution; `None` if there are too few units for a test.
+    /// Degrees of freedom of Student's t distribution; `None` if there are too few units (ranks, nodes, targets or files) for a test.
     freedom: Option<f64>,
     units: Vec<(Unit, Score)>,
     /// Largest probability by chance at which a unit still counts as an outlier (procedure of Benjamini & Hochberg).
@@ -322,8 +323,8 @@ fn usual_times(units: &BTreeMap<u64, UnitWork>) -> BTreeMap<u8, f64> {
     means.into_iter().filter_map(|(class, mut means)| Some((class, median(&mut means)?))).collect()
 }
 
-/// Sums the totals of a unit (rank, node, target or file) over request size classes; `usual` contains the usual time of one operation by
-/// size class, ns.
+/// Sums the totals (`work`) of a unit (rank, node, target or file) over request size classes; `usual` contains the usual time of one
+/// operation by size class, ns.
 pub(super) fn unit(key: u64, work: &UnitWork, usual: &BTreeMap<u8, f64>) -> Unit {
     let mut out = Unit { key, operations: 0, bytes: 0, time_ns: 0, usual_ns: 0.0, error: 0.0 };
     let mut variance = 0.0;

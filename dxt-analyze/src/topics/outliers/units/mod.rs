@@ -21,22 +21,22 @@ use crate::model::{Process, ProcessId, Run};
 /// Base of the keys of processes without a rank, larger than any rank number.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
 
-/// Kind of the units that are compared.
+/// Kind of the units that are compared: ranks, nodes, files or storage targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitKind {
     /// MPI ranks; a process without a rank is a unit of its own.
     Rank,
-    /// Compute nodes.
+    /// Compute nodes, identified by host name.
     Node,
     /// Files, identified by path.
     File,
-    /// Storage targets (OSTs).
+    /// Storage targets (OSTs), identified by their index.
     Target,
 }
 
 impl UnitKind {
-    /// Returns the key of the unit to which all operations of a process belong; `None` if units are files or targets, or for a record of
-    /// several ranks.
+    /// Returns the key of the unit (rank or node) to which all operations of a process belong; `None` if units are files or targets, or for
+    /// a record of several ranks.
     #[must_use]
     pub(crate) fn of_process(self, number: ProcessId, process: &Process) -> Option<u64> {
         // A reduced record stands for several ranks, so it is no unit. Ranks on unknown nodes are removed later: they belong to no node.
@@ -48,7 +48,7 @@ impl UnitKind {
         }
     }
 
-    /// Returns the name of the unit with this `key`: rank, host name, path or target number.
+    /// Returns the name of the unit (rank, node, file or target) with this `key`: rank, host name, path or target number.
     #[must_use]
     pub fn name(self, run: &Run, key: u64) -> String {
         let index = usize::try_from(key).unwrap_or(usize::MAX);

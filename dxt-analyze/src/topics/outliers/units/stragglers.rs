@@ -5,35 +5,37 @@ use crate::shared::groups::Group;
 use crate::shared::ratio::share;
 use serde::Serialize;
 
-/// Slowest unit of a group of operations in one time window.
+/// Slowest unit (rank, node, target or file) of a group of operations in one time window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Straggler {
     /// Group of operations that is compared (layer, name, call variant).
     #[serde(flatten)]
     pub group: Group,
-    /// Start of the window, ns since the job's start.
+    /// Start of the time window, ns since the job's start.
     pub from_ns: u64,
-    /// End of the window, ns since the job's start.
+    /// End of the time window, ns since the job's start.
     pub until_ns: u64,
     /// Number of units (ranks, nodes, targets or files) that made operations of the group in the window.
     pub sample: u64,
     /// Name of the slowest unit (rank, node, target or file), measured by the usual time of its operations.
     pub unit: String,
-    /// Slowdown of the unit: its time / usual time of the same operations, relative to the median over units.
+    /// Slowdown of the slowest unit (rank, node, target or file): its time / usual time of the same operations, relative to the median over
+    /// units.
     pub slower: f64,
-    /// Time that the unit lost compared with the same operations at the median pace, ns; negative if it was faster.
+    /// Time that the slowest unit (rank, node, target or file) lost compared with the same operations at the median pace, ns; negative if
+    /// it was faster.
     pub extra_ns: i64,
-    /// True if the unit is an outlier: slower than the other units by more than chance.
+    /// True if the slowest unit (rank, node, target or file) is slower than the others by more than chance.
     pub outlier: bool,
     /// Number of units (ranks, nodes, targets or files) that are outliers in the window.
     pub outliers: u64,
-    /// (maximum - minimum time in calls) / maximum, over the units; 0 if all units spent equal times in calls.
+    /// (maximum - minimum time in calls) / maximum, over the units (ranks, nodes, targets or files); 0 if all spent equal times in calls.
     pub imbalance: f64,
-    /// (maximum - minimum time in calls) / sum, over the units: Drishti's measure of stragglers.
+    /// (maximum - minimum time in calls) / sum, over the units (ranks, nodes, targets or files): Drishti's measure of stragglers.
     pub share_of_total: f64,
 }
 
-/// Returns the slowest unit of each group of operations in each time window.
+/// Returns the slowest unit (rank, node, target or file) of each group of operations in each time window.
 #[must_use]
 pub fn stragglers(groups: &[UnitGroup]) -> Vec<Straggler> {
     let one = |group: &UnitGroup| {

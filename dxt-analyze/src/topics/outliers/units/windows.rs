@@ -6,11 +6,11 @@ use std::borrow::Cow;
 /// Time windows in order, without gaps; times are ns since the job's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// Start of each window, followed by the end of the last window.
+    /// Start of each time window, followed by the end of the last one, ns since the job's start.
     bounds: Cow<'static, [u64]>,
 }
 
-/// Cache of the window found last, since lookups are mostly in order of time.
+/// Time window found by the last lookup: a cache, since lookups are mostly in order of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Near {
     window: u32,

@@ -26,9 +26,9 @@ pub const WHOLE: u64 = 1 << 20;
 pub struct Cell {
     /// Number of operations of one unit (rank, node, target or file) in one request size class.
     pub operations: u64,
-    /// Bytes that the operations transferred.
+    /// Bytes that the operations of one unit (rank, node, target or file) in one request size class transferred.
     pub bytes: u64,
-    /// Time in the operations, summed, ns.
+    /// Sum of the durations of the operations of one unit (rank, node, target or file) in one request size class, ns.
     pub time_ns: u64,
     /// Sum of the squared durations of the operations, ns².
     pub squares: u128,
@@ -38,7 +38,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Adds the totals of other operations.
+    /// Adds the totals of other operations of the same unit (rank, node, target or file) and size class.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.operations = self.operations.saturating_add(other.operations);
@@ -100,7 +100,7 @@ pub struct Work<'a> {
     pub groups: &'a [Option<Group>],
     /// Stripe layout of each file of the run; required if units are storage targets.
     pub layouts: &'a [Option<FileLayout>],
-    /// Time windows that are compared separately.
+    /// Time windows of the run that are compared separately.
     pub windows: &'a Windows,
 }
 
@@ -202,7 +202,7 @@ fn put_any(window: u32, class: u8, sum: &Cell, put: &mut impl FnMut(u32, u8, &Ce
 pub struct ByProcess<'a> {
     /// Groups of operations, indexed by [`crate::shared::groups::group_index`].
     pub groups: &'a [Option<Group>],
-    /// Time windows that are compared separately.
+    /// Time windows of the run that are compared separately.
     pub windows: &'a Windows,
 }
 
@@ -262,9 +262,9 @@ pub(super) struct Counted<'a> {
     pub(super) window: Option<u32>,
     /// Request size class of the operations' mean size.
     pub(super) class: u8,
-    /// Totals of the operations.
+    /// Totals (number, bytes and time) of the operations that have only counters.
     pub(super) cell: Cell,
-    /// Counters of the operations, as recorded.
+    /// Counters of the operations without segments, as recorded.
     pub(super) all: &'a Counters,
 }
 
@@ -296,9 +296,9 @@ pub(super) fn counted<'a>(run: &'a Run, analysis: &'a Work<'_>) -> impl Iterator
 /// Numbers of operations without segments that no total includes, because their time window or storage target is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsure {
-    /// Operations whose time window is unknown.
+    /// Number of operations without segments whose time window is unknown.
     pub windows: u64,
-    /// Operations on files with several storage targets, where it is unknown which target served them.
+    /// Number of operations without segments on files with several storage targets, where it is unknown which target served them.
     pub targets: u64,
 }
 

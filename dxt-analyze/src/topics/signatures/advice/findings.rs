@@ -9,7 +9,7 @@ use crate::words::signatures as words;
 const MORE: f64 = 0.5;
 /// Minimum cost (by the model) of the file's current stripe size / cost of the best stripe size, for a finding.
 const COSTS: f64 = 1.5;
-/// Maximum number of findings of one kind.
+/// Maximum number of findings of one kind, such as on strides, per run.
 const MOST: usize = 3;
 /// Maximum number of files with findings on equal bytes or on strides; such findings are merged when all findings are collected.
 const FILES: usize = 16;

@@ -11,17 +11,17 @@ use std::collections::BTreeMap;
 /// Component of a composite layout recommended for a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilePart {
-    /// Path of the file.
+    /// Path of the file for which the layout is recommended.
     pub file: String,
-    /// First byte of the component.
+    /// File offset of the component's first byte.
     pub first_byte: u64,
-    /// End of the component, exclusive; `None` (null) for the end of the file.
+    /// File offset of the component's end, exclusive; `None` (null) for the end of the file.
     pub end: Option<u64>,
     /// Best stripe size of the component by replay, bytes.
     pub stripe_bytes: u64,
     /// Best stripe count of the component by replay.
     pub stripe_count: u64,
-    /// Command that creates a new file with all components of the layout.
+    /// Command that creates a new, empty file with all components of the layout.
     pub command: String,
 }
 

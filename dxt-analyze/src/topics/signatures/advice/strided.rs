@@ -12,9 +12,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Minimum number of calls on a file for advice; fewer cost little.
+/// Minimum number of strided reads (or writes) of a file for advice; fewer cost little.
 const CALLS: u64 = 32;
-/// Minimum mean number of calls per process for advice.
+/// Minimum mean number of strided reads (or writes) of a file per process for advice.
 const OF_EACH: u64 = 8;
 /// Minimum share of strided calls among the reads, or the writes, of a file for advice.
 const MOST: f64 = 0.5;
@@ -26,14 +26,14 @@ const SHORT_BYTES: u64 = 1 << 20;
 /// their position.
 const SOUGHT_NS: u64 = 5_000_000;
 
-/// Totals of the calls on a file so far.
+/// Totals of the reads (or writes) on one file so far.
 #[derive(Default)]
 struct Found {
     all: u64,
     time_ns: u64,
     calls: u64,
     processes: BTreeSet<ProcessId>,
-    /// Number of strided calls by length and stride.
+    /// Number of strided calls by (length, stride), both in bytes.
     by: BTreeMap<(u64, u64), u64>,
 }
 
@@ -80,8 +80,8 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<Strided> {
     out
 }
 
-/// Counts the calls in a loop nest, and collects operation, length and stride of calls with gaps between them. All calls in the body of a
-/// loop together must leave gaps.
+/// Counts the calls in the body of a loop nest (`leaves`), and collects (operation, length, stride) of calls with gaps between them
+/// (`strided`). All calls in the body of a loop together must leave gaps.
 fn gaps(nest: &Loop, leaves: &mut u64, strided: &mut Vec<(u16, u64, u64)>) {
     let together: u64 = nest.body.iter().fold(0, |sum, node| match node {
         Node::Leaf(leaf) => sum.saturating_add(leaf.length),

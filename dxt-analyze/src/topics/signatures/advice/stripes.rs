@@ -18,9 +18,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Maximum number of ranks that are mapped to storage targets.
+/// Maximum number of ranks whose requests are mapped to storage targets.
 const RANKS: usize = 64;
-/// Maximum number of requests per rank that are mapped.
+/// Maximum number of requests per rank that are mapped to storage targets.
 const REQUESTS: usize = 32;
 /// Maximum number of patterns to examine: those with most bytes.
 const PATTERNS: usize = 8;

@@ -19,13 +19,13 @@ pub const NO_INK: u8 = u8::MAX;
 /// Data to draw: one file, its calls, and the figures' axes.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// File, as an index into [`Run::files`].
+    /// File that is drawn, as an index into [`Run::files`].
     pub file: FileId,
     /// Caller of the calls drawn: the program, or a library that makes them inside its own calls.
     pub within: Within,
     /// Names of the interfaces of the calls, as in `POSIX`.
     pub layers: BTreeSet<&'static str>,
-    /// Time from the first call to the last, divided into bins.
+    /// Time from the first drawn call to the last, divided into time bins.
     pub span: Span,
     /// Base-2 logarithm of the number of bytes per row in the figure of offsets.
     pub row_shift: u32,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const STEPS: u32 = 20_000;
 /// Minimum number of octaves (factors of two) on the axis of request sizes.
 const OCTAVES: usize = 4;
-/// Opacity levels of a cell in percent; more calls in a cell mean more opacity.
+/// Opacity of a cell (rectangle of the figure) in percent, by level: more calls in a cell mean more opacity.
 const SHADES: [u8; 4] = [30, 52, 76, 100];
 /// Colours of reads and of writes, in figures without a colour per rank.
 const INKS: [Ink; 2] = [Ink(0), Ink(1)];
@@ -103,8 +103,8 @@ fn offsets(choice: &Choice, title: &'static str, kind: &Kind) -> Panel {
     }
 }
 
-/// Returns the colour of a cell whose ranks have the colours in `mask`; `None` if the mask is empty. Several colours alternate from cell to
-/// cell.
+/// Returns the colour of the cell (rectangle of the figure) with index `cell`, whose ranks have the colours in `mask`; `None` if the mask
+/// is empty. Several colours alternate from cell to cell.
 fn ink(mask: u8, cell: usize) -> Option<Ink> {
     let turn = cell % (mask.count_ones() as usize).max(1);
     (0..8_u8).filter(|ink| mask >> ink & 1 == 1).nth(turn).map(Ink)

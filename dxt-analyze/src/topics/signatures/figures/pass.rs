@@ -20,17 +20,17 @@ pub struct Drawing<'a>(pub &'a Choice);
 /// Totals of one time bin. A call counts in the bin in which it starts; its bytes and time are divided among all bins that it spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bin {
-    /// Number of calls that start in the bin.
+    /// Number of calls that start in the time bin.
     pub calls: u64,
-    /// Bytes transferred in the bin.
+    /// Bytes that calls transferred within the time bin.
     pub bytes: u64,
-    /// Time spent in calls in the bin, summed over processes, ns.
+    /// Time spent in calls within the time bin, summed over processes, ns.
     pub busy_ns: u64,
-    /// Lowest first byte and highest end (exclusive) of the calls.
+    /// Lowest first byte and highest end (exclusive) of the calls in the time bin: file offsets.
     pub offsets: (u64, u64),
-    /// Lengths of the shortest and the longest call, in bytes.
+    /// Lengths of the shortest and the longest call in the time bin, in bytes.
     pub sizes: (u64, u64),
-    /// Bandwidth of the fastest call, in bytes per second.
+    /// Bandwidth of the fastest call in the time bin, in bytes per second.
     pub fastest: u64,
 }
 
@@ -73,15 +73,15 @@ pub struct Kind {
     pub places: Vec<u8>,
     /// Number of calls in each cell of the figure of request sizes, sorted by row of request sizes, then by time bin.
     pub sizes: Vec<u64>,
-    /// Totals of the calls in each time bin.
+    /// Totals of the reads (or writes) in each time bin.
     pub bins: Vec<Bin>,
-    /// Number of calls without a file offset.
+    /// Number of reads (or writes) without a file offset.
     pub nowhere: u64,
-    /// Single calls; `None` if there are more than [`BARS`].
+    /// Single reads (or writes); `None` if there are more than [`BARS`].
     pub calls: Option<Vec<Call>>,
 }
 
-/// State of one thread of the analyzer.
+/// Binned calls and state of one thread of the analyzer.
 #[derive(Debug)]
 pub struct Partial {
     /// Binned reads, then binned writes.
@@ -92,7 +92,7 @@ pub struct Partial {
     near: [Near; 3],
 }
 
-/// Returns the row of a request size, see [`SIZES`].
+/// Returns the row for a request of `bytes` bytes in the figure of request sizes, see [`SIZES`].
 #[inline]
 #[must_use]
 pub const fn size_row(bytes: u64) -> usize {

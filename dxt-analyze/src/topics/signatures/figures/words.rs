@@ -120,7 +120,7 @@ pub(super) fn slices(choice: &Choice, kinds: &[Kind; 2]) -> Vec<Row> {
     (0..bins).step_by(each).map(row).collect()
 }
 
-/// Returns the tooltip of each time slice.
+/// Returns the tooltip of each time slice: the figure's numbers as text.
 pub(super) fn spoken(rows: &[Row], kinds: &[Kind; 2]) -> Vec<Slice> {
     let there = kinds.each_ref().map(|kind| kind.bins.iter().any(|bin| bin.calls > 0));
     let words = |row: &Row| {

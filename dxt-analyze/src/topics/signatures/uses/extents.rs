@@ -9,9 +9,9 @@ const MOST_RANGES: usize = 1 << 20;
 /// Byte range of a file in the simulated cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte of the range.
+    /// File offset of the range's first byte.
     pub start: u64,
-    /// End of the range, exclusive.
+    /// File offset of the range's end, exclusive.
     pub end: u64,
     /// Time at which the bytes arrive in the cache, ns.
     pub arrives_ns: u64,
@@ -88,9 +88,9 @@ impl Extents {
         gaps
     }
 
-    /// Inserts `start..end` as the most recently used range, replacing parts of it that were already cached.
-    ///
-    /// Returns the evicted ranges, least recently used first; they may include parts of the inserted range itself.
+    /// Inserts `start..end` as the most recently used range, replacing parts of it that were already cached. `arrives_ns`: time at which
+    /// its bytes arrive; `unused`: true if they are prefetched. Returns the evicted ranges, least recently used first; they may include
+    /// parts of the inserted range itself.
     pub fn put(&mut self, start: u64, end: u64, arrives_ns: u64, unused: bool) -> Vec<Extent> {
         if start >= end {
             return Vec::new();

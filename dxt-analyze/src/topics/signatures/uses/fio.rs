@@ -39,9 +39,9 @@ const MOST_OPEN: usize = 64;
 /// Kind of call to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Read from a file.
+    /// Call that reads from a file.
     Read,
-    /// Write to a file.
+    /// Call that writes to a file.
     Write,
 }
 
@@ -50,17 +50,17 @@ pub enum Op {
 pub struct Call<'a> {
     /// Kind of the call: read or write.
     pub op: Op,
-    /// Name of the file in the trace.
+    /// Path of the file, as named in the trace.
     pub file: &'a str,
-    /// First byte to read or write.
+    /// File offset of the first byte to read or write.
     pub offset: u64,
-    /// Number of bytes to read or write.
+    /// Number of bytes that the call reads or writes.
     pub length: u64,
     /// Start of the call, ns after the start of the job.
     pub start_ns: u64,
 }
 
-/// Timing of the replay.
+/// Times at which the replay makes the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// Replay calls at their recorded times (iolog version 3, fio 3.31 or newer).
@@ -69,7 +69,7 @@ pub enum Timing {
     AtOnce,
 }
 
-/// Numbers of calls in a written iolog.
+/// Numbers of calls in an iolog (fio's input for one process) that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Number of recorded calls in the iolog.
@@ -98,7 +98,7 @@ impl std::error::Error for BadDirectory {}
 /// File that stands for a traced file in the replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// Name of the traced file.
+    /// Path of the traced file, as named in the trace.
     pub original: String,
     /// Path of the replay's file, as written in iologs.
     pub path: String,
@@ -106,7 +106,7 @@ pub struct Played {
     pub read_bytes: u64,
 }
 
-/// Files of the replay, for all processes.
+/// Files of the replay, shared by all processes, and the directory that holds them.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: String,
@@ -161,7 +161,7 @@ impl Files {
         self.files.len() - 1
     }
 
-    /// Writes the iolog of one process; its calls must be in order of their starts.
+    /// Writes the iolog (fio's input) of one process with the given timing; its calls must be in order of their starts.
     pub fn iolog<'a>(
         &mut self,
         calls: impl Iterator<Item = Call<'a>>,
@@ -243,9 +243,9 @@ pub fn job_file<'a>(iologs: impl Iterator<Item = (&'a str, &'a str)>) -> Result<
 struct Log<'a, W> {
     timing: Timing,
     at_us: u64,
-    /// Indices of files already declared in the iolog.
+    /// Indices of replay files already declared in the iolog.
     known: HashSet<usize>,
-    /// Indices of the open files, in order of opening.
+    /// Indices of the replay files that are open, in order of opening.
     open: VecDeque<usize>,
     out: &'a mut W,
 }
@@ -270,7 +270,7 @@ impl<W: Write> Log<'_, W> {
         self.line(path, format_args!("open"))
     }
 
-    /// Closes files, in order of opening, until only `left` are open.
+    /// Closes replay files, in order of opening, until only `left` are open.
     fn close(&mut self, left: usize, files: &[Played]) -> io::Result<()> {
         while self.open.len() > left {
             let Some(file) = self.open.pop_front().and_then(|number| files.get(number)) else { continue };

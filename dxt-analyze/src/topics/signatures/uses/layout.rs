@@ -80,14 +80,14 @@ impl Layout {
 /// Cost of one request by every process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
-    /// Time of the requests on the network, ns.
+    /// Time that the requests of all processes take on the network, ns.
     pub network_ns: f64,
-    /// Time of the requests on the disks, ns.
+    /// Time that the requests of all processes take on the disks, ns.
     pub disk_ns: f64,
 }
 
 impl Cost {
-    /// Returns network plus disk time, ns.
+    /// Returns network plus disk time of the requests, ns.
     #[must_use]
     pub fn total_ns(&self) -> f64 {
         self.network_ns + self.disk_ns

@@ -22,13 +22,13 @@ pub const MOST_CALLS: u64 = 1 << 20;
 /// Recorded read of a byte range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// First byte to read.
+    /// File offset of the first byte to read.
     pub offset: u64,
-    /// Number of bytes to read.
+    /// Number of bytes that the read requests.
     pub length: u64,
-    /// Start of the read, ns.
+    /// Start of the read, ns; only differences between the times of reads count.
     pub start_ns: u64,
-    /// End of the call, ns. If equal to `start_ns`, the time from this start to the next read's start counts as the program's own time.
+    /// End of the read, ns. If equal to `start_ns`, the time from this start to the next read's start counts as the program's own time.
     pub end_ns: u64,
 }
 
@@ -41,7 +41,7 @@ pub struct Cache {
     pub latency_ns: u64,
     /// Granularity of fetches, bytes; 0 counts as 1.
     pub unit_bytes: u64,
-    /// Size of the file, bytes; no bytes beyond it are fetched. `None` if unknown.
+    /// Size of the file that is read, bytes; no bytes beyond it are fetched. `None` if unknown.
     pub file_bytes: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ pub type Unforeseen = std::iter::Empty<(u64, u64)>;
 /// Result of simulating a prefetch policy. Each read is a hit, late, or a miss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Number of reads of at least one byte.
+    /// Number of simulated reads of at least one byte.
     pub reads: u64,
     /// Number of reads that would be misses without prefetching.
     pub misses_without: u64,
@@ -78,11 +78,11 @@ pub struct Outcome {
     pub hits: u64,
     /// Number of late reads: some bytes are still in flight, and none are missing.
     pub late: u64,
-    /// Number of misses: reads with bytes that are neither cached nor in flight.
+    /// Number of misses: reads with bytes that are neither in the cache nor in flight.
     pub misses: u64,
     /// Number of misses whose bytes were prefetched too early: evicted before use.
     pub early: u64,
-    /// Number of prefetched bytes.
+    /// Number of bytes that the policy fetched in advance.
     pub prefetched_bytes: u64,
     /// Number of prefetched bytes that a read found in the cache or in flight.
     pub used_bytes: u64,
@@ -197,7 +197,7 @@ impl Player {
         (offset - offset % unit, if length == 0 { 0 } else { end })
     }
 
-    /// Simulates a read that starts at `now_ns`, and returns its waiting time in ns.
+    /// Simulates a read that starts at `now_ns` of simulated time, and returns its waiting time in ns.
     fn read(&mut self, read: &Read, now_ns: u64) -> u64 {
         let (start, end) = self.range(read.offset, read.length);
         if start >= end {

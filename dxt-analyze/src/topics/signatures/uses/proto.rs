@@ -196,7 +196,7 @@ pub fn encode(signatures: &Signatures) -> Result<Vec<u8>, TooDeep> {
     if fits { Ok(signatures.encode_to_vec()) } else { Err(TooDeep) }
 }
 
-/// True if a loop nest is at most `depth` deep.
+/// True if the loops of `node` are nested at most `depth` deep.
 fn is_within(node: &Node, depth: usize) -> bool {
     depth.checked_sub(1).is_some_and(|depth| node.body.iter().all(|inner| is_within(inner, depth)))
 }

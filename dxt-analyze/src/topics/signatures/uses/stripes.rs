@@ -24,7 +24,7 @@ pub const LUSTRE_MOST_BYTES: u64 = (1 << 32) - LUSTRE_STEP_BYTES;
 /// Striping of a file: stripe size and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Striping {
-    /// Stripe size, bytes.
+    /// Size of a stripe, bytes.
     pub stripe_bytes: u64,
     /// Stripe count: number of storage nodes.
     pub nodes: u64,
@@ -35,18 +35,18 @@ pub struct Striping {
 pub struct Ranked {
     /// Stripe size and count of which this is the cost.
     pub striping: Striping,
-    /// Sum of the busiest client's network time over all rounds, ns.
+    /// Sum of the busiest client's network time over all rounds (sets of concurrent requests), ns.
     pub network_ns: f64,
-    /// Sum of the busiest node's disk time over all rounds, ns.
+    /// Sum of the busiest node's disk time over all rounds (sets of concurrent requests), ns.
     pub disk_ns: f64,
-    /// Mean number of nodes that a request accesses.
+    /// Mean number of storage nodes that a request accesses.
     pub nodes_per_request: f64,
-    /// Number of nodes that store any of the requests' bytes.
+    /// Number of storage nodes that store any of the requests' bytes.
     pub nodes_touched: u64,
 }
 
 impl Ranked {
-    /// Returns network plus disk time, ns.
+    /// Returns network plus disk time of the pattern's requests, ns.
     #[must_use]
     pub fn total_ns(&self) -> f64 {
         self.network_ns + self.disk_ns
@@ -132,11 +132,11 @@ pub fn rank(
 #[derive(Clone, Debug)]
 struct Trial {
     striping: Striping,
-    /// Disk time of each node in the current round, ns.
+    /// Disk time of each storage node in the current round (set of concurrent requests), ns.
     node_ns: Vec<f64>,
-    /// Indices of the nodes with disk time in the current round.
+    /// Indices of the storage nodes with disk time in the current round (set of concurrent requests).
     busy: Vec<usize>,
-    /// Network time of the busiest client in the current round, ns.
+    /// Network time of the busiest client in the current round (set of concurrent requests), ns.
     client_ns: f64,
     network_ns: f64,
     disk_ns: f64,

@@ -9,12 +9,12 @@ use super::plan::Plan;
 pub struct Finest {
     /// Index of the finest layout from which each layout of the plan is derived.
     of: Vec<usize>,
-    /// Indices of the finest layouts for each stripe size of the plan.
+    /// Indices of the finest layouts (those with most objects) for each stripe size of the plan.
     asked: Vec<Vec<usize>>,
 }
 
 impl Finest {
-    /// Determines the finest layouts of a plan.
+    /// Determines the finest layouts (those with most objects) of a plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let count = |number: usize| plan.candidates.get(number).map_or(0, |candidate| candidate.osts.len());
@@ -60,7 +60,7 @@ pub fn add_to(cells: &mut Vec<[u64; 2]>, objects: usize, finest: &[[u64; 2]], mo
     }
 }
 
-/// Adds `even`, which is `[bytes, requests]` per time window that every object got, to all `objects` objects in `cells`.
+/// Adds `even`, which is `[bytes, requests]` per time window that every object got, to `cells` of a layout with `objects` objects.
 pub fn add_to_all(cells: &mut Vec<[u64; 2]>, objects: usize, even: &[[u64; 2]]) {
     if even.is_empty() {
         return;

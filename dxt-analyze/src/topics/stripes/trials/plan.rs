@@ -13,12 +13,12 @@ const LARGEST: u64 = 1 << 30;
 /// Largest stripe size that Lustre supports (32 bits), in bytes.
 const MOST: u64 = u32::MAX as u64;
 
-/// Plain (not composite) layout to simulate.
+/// Plain (not composite) stripe layout to simulate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Stripe size in bytes.
+    /// Size of a stripe of the layout, in bytes.
     pub size: u64,
-    /// Storage target of each object, in order.
+    /// Storage target of each object of the layout, in order.
     pub osts: Vec<u32>,
     /// True if the user requested the layout with `--what-if`; false if `--recommend` tries it.
     pub asked: bool,
@@ -77,7 +77,7 @@ pub fn known_osts(layouts: &[Option<FileLayout>]) -> Vec<u32> {
 /// Layouts to simulate, grouped by stripe size: values that depend only on the stripe size are computed once.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// All layouts to simulate.
+    /// All stripe layouts to simulate.
     pub candidates: Vec<Candidate>,
     /// Stripe sizes, each with the indices of its layouts.
     pub sizes: Vec<(u64, Vec<usize>)>,

@@ -22,11 +22,11 @@ use trace_format::op::OpClass;
 pub struct Fit {
     /// Number of segments (reads and writes) of the file.
     pub operations: Sum,
-    /// Number of segments that do not begin and end at stripe boundaries.
+    /// Number of the file's segments that do not begin and end at stripe boundaries.
     pub unaligned: Sum,
-    /// Number of segments that touch more than one stripe.
+    /// Number of the file's segments that touch more than one stripe.
     pub crossing: Sum,
-    /// Bytes of segments that touch only one stripe.
+    /// Bytes of the file's segments that touch only one stripe.
     within_bytes: Sum,
     /// Partly written stripes, with the processes that wrote them.
     pub followed: Followed,
@@ -52,7 +52,7 @@ impl Fit {
 /// Bytes and requests on the objects of one layout, and sums over segments.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// Number of objects touched, summed over segments.
+    /// Number of objects that a segment touches, summed over segments.
     pub touched: Sum,
     /// Sum over segments of the bytes on the object that gets most of the segment's bytes.
     pub longest: Sum,
@@ -82,7 +82,7 @@ impl Work {
     }
 }
 
-/// Returns the `[bytes, requests]` of all objects in one time window; allocates `cells` if empty.
+/// Returns the `[bytes, requests]` of all objects in time window `bin`, one of `bins`; allocates `cells` if empty.
 #[inline]
 fn moment(cells: &mut Vec<[u64; 2]>, objects: usize, bins: usize, bin: usize) -> &mut [[u64; 2]] {
     if cells.is_empty() {
@@ -102,18 +102,18 @@ fn add(moment: &mut [[u64; 2]], object: usize, bytes: u64) {
 /// Results of the simulation for one file.
 #[derive(Clone, Debug, Default)]
 pub struct FileTally {
-    /// Alignment, and load of the objects, on the current layout.
+    /// Alignment of the file's accesses, and load of the objects, on the current layout.
     pub today: (Fit, Work),
-    /// Alignment for each stripe size, in the order of [`Plan::sizes`].
+    /// Alignment of the file's accesses for each stripe size, in the order of [`Plan::sizes`].
     pub fits: Vec<Fit>,
-    /// Load of the objects for each layout, in the order of [`Plan::candidates`].
+    /// Load of the objects by the file's accesses for each layout, in the order of [`Plan::candidates`].
     pub works: Vec<Work>,
 }
 
 /// File for which other layouts are to be simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Index into the run's files.
+    /// File, as an index into the run's files.
     pub file: FileId,
     /// Approximate number of reads and writes to the file.
     pub operations: u64,
@@ -124,13 +124,13 @@ pub struct Wanted {
 /// File for which layouts are simulated, and its current layout.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// Index into the run's files.
+    /// File whose accesses are simulated, as an index into the run's files.
     pub file: FileId,
-    /// Current layout, with a storage target for every object.
+    /// Current layout of the file, with a storage target for every object.
     pub today: Layout,
     /// Storage targets of the current layout, in ascending order.
     pub targets: Vec<u32>,
-    /// Time windows in which the load is added up.
+    /// Time windows in which the load of the storage targets is added up.
     pub timeline: Timeline,
     /// Time span (inclusive), ns since the job's start: only segments that begin in it are simulated. `None` for all segments.
     pub span: Option<(u64, u64)>,
@@ -149,9 +149,9 @@ struct OfSize {
 /// Simulation pass over the segments of `files`. A file may occur several times with different time spans.
 #[derive(Debug)]
 pub struct Replay<'a> {
-    /// Layouts to simulate.
+    /// Stripe layouts to simulate.
     pub plan: &'a Plan,
-    /// Files for which the layouts are simulated.
+    /// Files for which the stripe layouts are simulated.
     pub files: Vec<Tried>,
     finest: Finest,
     /// Layouts grouped by stripe size, in the order of [`Plan::sizes`].
@@ -375,7 +375,8 @@ impl Even {
     }
 }
 
-/// Applies an access that crosses stripes to each layout in `candidates`; `bin` is its time window, one of `bins`.
+/// Applies an access that crosses stripes (`there`) to the load (`works`) of each layout in `candidates`; `bin` is its time window, one of
+/// `bins`.
 fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStripes, (bins, bin): (usize, usize)) {
     for (number, objects) in candidates {
         let Some(work) = works.get_mut(*number) else { continue };
@@ -397,7 +398,7 @@ fn on_several(works: &mut [Work], candidates: &[(usize, Divisor)], there: OnStri
     }
 }
 
-/// Applies an access to the file's current layout, which may be composite.
+/// Adds an access to alignment and load (`fit`, `work`) under the file's current layout, which may be composite.
 fn today((fit, work): &mut (Fit, Work), (tried, placed): (&Tried, &Placed<'_>), access: &Access, parts: &mut Parts) {
     let place = i64::try_from(access.offset).ok().and_then(|offset| StripesTouched::on(placed, offset, access.length));
     let Some(place) = place.filter(|place| !place.is_on_metadata()) else { return };

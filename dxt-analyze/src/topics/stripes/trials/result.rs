@@ -27,9 +27,9 @@ pub struct Trial {
     pub stripe_count: u64,
     /// Number of reads and writes that access objects of the layout.
     pub operations: u64,
-    /// Number of operations that do not begin and end at stripe boundaries.
+    /// Number of operations that do not begin and end at stripe boundaries of the layout.
     pub unaligned: u64,
-    /// Number of operations that touch more than one stripe.
+    /// Number of operations that touch more than one stripe of the layout.
     pub crossing: u64,
     /// Number of contested stripes: several processes wrote a part of them, at any time.
     pub contested_stripes: u64,
@@ -39,9 +39,9 @@ pub struct Trial {
     pub writes_contested_between_nodes: u64,
     /// Sampling factor n of the contested counts: one in n stripes was counted, and the counts are multiplied by n.
     pub estimated_times: u64,
-    /// Mean number of storage targets that an operation accesses.
+    /// Mean number of storage targets that an operation accesses under the layout.
     pub osts_per_operation: f64,
-    /// Number of storage targets that got any bytes.
+    /// Number of storage targets that got any bytes under the layout.
     pub osts_used: u64,
     /// Bytes on the busiest target / mean bytes over all targets of the layout.
     pub busiest_to_mean: f64,
@@ -54,7 +54,7 @@ pub struct Trial {
 /// Results of all layouts simulated for a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTrials {
-    /// Path of the file.
+    /// Path of the file whose accesses are simulated.
     pub file: String,
     /// True if the file's current layout is a guess.
     pub is_guess: bool,
@@ -70,7 +70,7 @@ pub struct FileTrials {
     pub how: Vec<String>,
 }
 
-/// Returns the results of a simulation pass, one per file.
+/// Returns the results of a simulation pass: one per file, each with its layouts.
 #[must_use]
 pub fn results(
     run: &Run,

@@ -4,7 +4,7 @@ use crate::render::{Cell, Table};
 use crate::text::units;
 use crate::topics::stripes::trials::result::{FileTrials, Trial};
 
-/// Maximum number of layouts from the grid of `--recommend` that the terminal shows per file.
+/// Maximum number of layouts from the grid of `--recommend` (stripe sizes and counts) that the terminal shows per file.
 const SHOWN_GRID: usize = 3;
 
 /// Builds the table of simulated layouts: the current one, those that the user requested, and the best of the grid of `--recommend`. CSV

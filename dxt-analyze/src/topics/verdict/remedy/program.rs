@@ -3,7 +3,8 @@
 use super::facts::{Facts, OfFile, Way};
 use super::{Destination, Remedy};
 use crate::findings::{Code, Finding};
-use crate::model::FileId;
+use crate::limits::ADVISED_CACHE;
+use crate::model::{DataSet, FileId};
 use crate::text::units;
 use crate::topics::causes::shape::hdf5_amplified;
 use crate::topics::signatures::advice::OneCall;
@@ -127,7 +128,8 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         return collective(facts, Some(file));
     }
     if of.hdf5 {
-        return chunks(facts, file, None).into_iter().collect();
+        let largest = facts.run.data_sets.iter().filter(|set| set.file == file).max_by_key(|set| volume(set));
+        return largest.and_then(|set| chunks(facts, set, None)).into_iter().collect();
     }
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
     let size = units::size_option(LARGE);
@@ -175,8 +177,8 @@ fn c_size() -> String {
 
 /// Advises a cache for all chunks of a call, or chunks shaped like the calls.
 pub(super) fn chunk_cache(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
-    let of = file.and_then(|file| Some((file, hdf5_amplified::chunks(facts.cube, file)?)));
-    let Some((file, of)) = of.filter(|(_, of)| of.exceed_cache()) else { return Vec::new() };
+    let of = file.and_then(|file| hdf5_amplified::chunks(facts.cube, file));
+    let Some(of) = of.filter(|of| of.exceed_cache()) else { return Vec::new() };
     let bytes = of.wanted_bytes();
     let why = format!("{} of {} that a call crosses", units::counted(of.touched, "chunk"), units::bytes(of.bytes));
     let larger = if facts.is_python() {
@@ -184,20 +186,23 @@ pub(super) fn chunk_cache(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     } else {
         source(&[&format!("H5Pset_chunk_cache(dapl, 12421, {bytes}, H5D_CHUNK_CACHE_W0_DEFAULT);")], why)
     };
-    let reshaped = chunks(facts, file, of.along());
+    let reshaped = chunks(facts, of.set, of.along());
+    // A larger cache would take too much of a node's memory.
     std::iter::once(larger)
+        .filter(|_| bytes <= ADVISED_CACHE)
         .chain(reshaped.map(|one| Remedy { only_if: Some("other calls run the same way"), ..one }))
         .collect()
 }
 
-/// Advises chunks of about `CHUNK` bytes: dimension `along`, else the fastest ones, whole, the others cut.
-fn chunks(facts: &Facts<'_, '_>, file: FileId, along: Option<usize>) -> Option<Remedy> {
-    let volume = |set: &crate::model::details::DataSet| {
-        set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
-    };
-    let sets =
-        facts.run.data_sets.iter().filter(|set| set.file == file && set.element_bytes > 0 && !set.extent.is_empty());
-    let set = sets.max_by_key(|set| volume(set)).filter(|set| volume(set) > CHUNK)?;
+fn volume(set: &DataSet) -> u64 {
+    set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
+}
+
+/// Advises chunks of about `CHUNK` bytes for a data set that has more: dimension `along`, else the fastest ones, whole, the others cut.
+fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<Remedy> {
+    if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= CHUNK {
+        return None;
+    }
     let mut room = CHUNK / u64::from(set.element_bytes).max(1);
     let mut shape = set.extent.clone();
     let order = along.into_iter().chain((0..shape.len()).rev().filter(|at| Some(*at) != along));
@@ -208,8 +213,7 @@ fn chunks(facts: &Facts<'_, '_>, file: FileId, along: Option<usize>) -> Option<R
         }
     }
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
-    let why =
-        format!("chunks of about {} for the largest data set of {}", units::bytes(CHUNK), units::bytes(volume(set)));
+    let why = format!("chunks of about {} for the data set of {}", units::bytes(CHUNK), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
     Some(if facts.is_python() {
         source(

@@ -5,19 +5,19 @@ use super::{COSTS, Draw};
 use crate::faults::case::Case;
 use crate::faults::job::Job;
 
-/// Maximum number of attempts to draw independent faults, per case.
+/// Maximum number of attempts to draw independent faults for one case (simulated job).
 const TRIES: u64 = 400;
 /// Maximum number of accesses of the job with its faults.
 const MOST_CALLS: u64 = 60_000;
 /// Maximum factor between the sum of the faults' costs and the cost of all faults together: more means that the faults depend on each other.
 const INDEPENDENT: f64 = 1.25;
 
-/// Draws a case with two or, for every third number, three faults. The first has kind `number` (modulo the number of kinds). `None` if no
-/// attempt yields independent faults that cost enough, but not too much.
-pub(super) fn case(number: u64, seed: u64) -> Option<Case> {
+/// Draws a case with two or, for every third number, three faults of generations 1 to `generation`. The first has kind `number` (modulo the
+/// number of kinds). `None` if no attempt yields independent faults that cost enough, but not too much.
+pub(super) fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
     (0..TRIES).find_map(|attempt| {
         let mut draw = Draw { keys: [seed, number, attempt, 1], base: None };
-        let kinds: Vec<_> = KINDS.concat();
+        let kinds: Vec<_> = KINDS[..generation as usize].concat();
         let first = (number % kinds.len() as u64) as usize;
         let mut drawn = vec![first];
         let (mut job, fault) = kinds[first].1(&mut draw);
@@ -59,8 +59,8 @@ pub(super) fn case(number: u64, seed: u64) -> Option<Case> {
     })
 }
 
-/// Returns the parameters of a job on which its faults depend, and which a further fault must keep. The seed differs if another job
-/// was drawn.
+/// Returns the parameters of a job on which its faults depend, and which must stay the same when a further fault is added. The seed is one
+/// of them: a different seed shows that another job was drawn.
 fn shape(job: &Job) -> impl PartialEq + use<> {
     let machine = (job.seed, job.ranks, job.nodes, job.osts, job.stripe_size, job.stripe_count);
     (machine, job.interface, job.direction, job.place, job.transfer, job.file_per_phase)

@@ -17,19 +17,19 @@ const COSTS: std::ops::RangeInclusive<f64> = 0.03..=0.8;
 /// Maximum number of attempts to draw a fault with a permitted cost, per case.
 const TRIES: u64 = 12;
 const MOST_CALLS: u64 = 150_000;
-/// Interval between healthy cases: every fourth case is healthy, all others have a fault.
+/// Interval between healthy cases: every fourth simulated job is healthy, all others have a fault.
 const HEALTHY: u64 = 4;
 /// Minimum ratio between the costs of the strongest and the second strongest fault, which makes their order clear.
 const CLEARLY: f64 = 1.6;
 
-/// Draws up to `count` cases with seed `seed`, with faults of generations (lists of fault types) 1 to `generation`.
+/// Draws up to `count` cases (simulated jobs) with seed `seed`, with faults of generations (lists of fault types) 1 to `generation`.
 pub(super) fn cases(count: u64, seed: u64, generation: u64) -> Vec<Case> {
     (0..count).filter_map(|number| case(number, seed, generation)).collect()
 }
 
-/// Draws up to `count` cases with seed `seed` and two or three faults each.
-pub(super) fn combined(count: u64, seed: u64) -> Vec<Case> {
-    (0..count).filter_map(|number| combined::case(number, seed)).collect()
+/// Draws up to `count` cases (simulated jobs) with seed `seed` and two or three faults of generations 1 to `generation` each.
+pub(super) fn combined(count: u64, seed: u64, generation: u64) -> Vec<Case> {
+    (0..count).filter_map(|number| combined::case(number, seed, generation)).collect()
 }
 
 fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
@@ -167,13 +167,18 @@ mod tests {
     /// no longer fit.
     const DRAWN: u64 = 730_094_482_870_543_519;
 
+    /// Digest of the jobs with several faults that the same test draws.
+    const COMBINED: u64 = 3_716_014_934_819_789_975;
+
     #[test]
     fn generation_1_draws_the_jobs_of_all_frozen_runs() {
-        let lines: Vec<String> = cases(44, 1, 1).iter_mut().map(line).collect();
-        assert!(lines.len() > 40);
-        let digest = mixed(&lines.concat().bytes().map(u64::from).collect::<Vec<u64>>());
-        let advice = "frozen runs are void now. New faults belong in a later generation (random/sick.rs)";
-        assert_eq!(digest, DRAWN, "{advice}; drawn:\n{}", lines.join("\n"));
+        for (mut cases, least, drawn) in [(cases(44, 1, 1), 40, DRAWN), (combined(12, 1, 1), 10, COMBINED)] {
+            let lines: Vec<String> = cases.iter_mut().map(line).collect();
+            assert!(lines.len() > least, "{}", lines.len());
+            let digest = mixed(&lines.concat().bytes().map(u64::from).collect::<Vec<u64>>());
+            let advice = "frozen runs are void now. New faults belong in a later generation (random/sick.rs)";
+            assert_eq!(digest, drawn, "{advice}; drawn:\n{}", lines.join("\n"));
+        }
     }
 
     /// Describes a case by its faults and calls, for the digest of all drawn jobs. Times have four digits, because the last digits of a

@@ -1,4 +1,4 @@
-//! Cases with one fault of the machine each.
+//! Cases (simulated jobs) with one fault of the machine each.
 
 use super::{collective, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [units(), storage(), moments(), processors()].into_iter().flatten().collect()
 }
 
-/// Returns cases with slow ranks or slow nodes.
+/// Returns cases (simulated jobs) with slow ranks or slow nodes.
 fn units() -> Vec<Case> {
     vec![
         Case::new("slow-rank-shared", usual(1), [fault::slow_rank(5, 4.0)]).short(),
@@ -42,7 +42,7 @@ fn units() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with faults of storage targets and stripes.
+/// Returns cases (simulated jobs) with faults of storage targets and stripes.
 fn storage() -> Vec<Case> {
     let queue = Job { headroom: 2.0, ..own_files(usual(21)) };
     vec![
@@ -50,7 +50,7 @@ fn storage() -> Vec<Case> {
         Case::new("slow-ost-own-files", own_files(usual(17)), [fault::slow_osts(&[5], 5.0)]),
         Case::new(
             "slow-ost-wide-writes",
-            Job { stripe_size: 1 << 20, transfer: 16 << 20, ..usual(18) },
+            Job { stripe_size: 1 << 20, transfer: 3 << 20, ..usual(18) },
             [fault::slow_osts(&[2], 8.0)],
         ),
         Case::new(
@@ -105,7 +105,7 @@ fn storage() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with faults that last for a part of the run only, or hit single calls.
+/// Returns cases (simulated jobs) with faults that last for a part of the run only, or hit single calls.
 fn moments() -> Vec<Case> {
     let long = |seed| Job { phases: 30, ..usual(seed) };
     vec![
@@ -127,7 +127,7 @@ fn moments() -> Vec<Case> {
     ]
 }
 
-/// Returns cases of processes that share CPUs.
+/// Returns cases (simulated jobs) in which processes share CPUs.
 fn processors() -> Vec<Case> {
     let busy = |seed| Job { cpu_share: Some(1.0), ..usual(seed) };
     vec![

@@ -1,4 +1,4 @@
-//! Cases with one injected fault each.
+//! Cases (simulated jobs) with one injected fault each.
 
 mod machine;
 mod program;

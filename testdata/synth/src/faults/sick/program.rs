@@ -1,4 +1,4 @@
-//! Cases with one fault of the program each.
+//! Cases (simulated jobs) with one fault of the program each.
 
 use super::{collective, light, own_files, reads, usual};
 use crate::faults::case::Case;
@@ -9,7 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
     [requests(), together(), habits()].into_iter().flatten().collect()
 }
 
-/// Returns cases with faults in the size or placement of requests.
+/// Returns cases (simulated jobs) with faults in the size or placement of requests.
 fn requests() -> Vec<Case> {
     let stream = Job { interface: Interface::Streams, bytes: 100 << 10, transfer: 100, ..own_files(light(54)) };
     vec![
@@ -109,7 +109,7 @@ fn requests() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with faults in the coordination of ranks.
+/// Returns cases (simulated jobs) with faults in the coordination of ranks.
 fn together() -> Vec<Case> {
     vec![
         Case::new("late-rank-collective", collective(usual(62)), [fault::late_rank(5, 2.0)]).short(),
@@ -132,7 +132,7 @@ fn together() -> Vec<Case> {
     ]
 }
 
-/// Returns cases with too many opens, stats, syncs or locks.
+/// Returns cases (simulated jobs) with too many opens, stats, syncs or locks.
 fn habits() -> Vec<Case> {
     let steps = |seed| Job { file_per_phase: true, ..own_files(usual(seed)) };
     vec![

@@ -176,8 +176,8 @@ impl<'a> Blame<'a> {
         Self { units, there }
     }
 
-    /// Returns a unit and its score without operations on targets that were slow for at least half of the other units that used them;
-    /// `None` if the unit used no such target.
+    /// Returns a unit (rank, node or file) and its score without operations on targets that were slow for at least half of the other units
+    /// that used them; `None` if the unit used no such target.
     pub(super) fn rest(&self, key: u64, judged: &Judged, least: &Thresholds) -> Option<(Unit, Score)> {
         let met = self.units.get(&key)?;
         let mut rest = met.elsewhere.clone();

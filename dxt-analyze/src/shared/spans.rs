@@ -5,10 +5,19 @@
 #[derive(Clone, Debug)]
 pub struct Spans {
     spans: Vec<(u64, u64)>,
-    /// Number of spans added since the last sort.
+    /// Number of time spans added since the spans were last sorted.
     unsorted: usize,
     limit: usize,
     closed_ns: u64,
+}
+
+/// Maximum number of spans per set; adjacent calls share one.
+const SPANS: usize = 1 << 15;
+
+impl Default for Spans {
+    fn default() -> Self {
+        Self::with_limit(SPANS)
+    }
 }
 
 impl Spans {
@@ -18,7 +27,7 @@ impl Spans {
         Self { spans: Vec::new(), unsorted: 0, limit: limit.max(1), closed_ns: 0 }
     }
 
-    /// Adds the time span from `start` to `end`, ns.
+    /// Adds the time span from `start` to `end` (ns) to the set.
     #[inline]
     pub fn add(&mut self, start: u64, end: u64) {
         if start >= end {
