@@ -2,7 +2,7 @@
 //! ranks hit the same storage targets one after another; small buffers split collective calls into rounds. Each faulty case has a healthy
 //! counterpart.
 
-use crate::common::facts::{assert_saves_ms, assert_stated, of_code, says};
+use crate::common::facts::{assert_saves_ms, assert_says, assert_stated, of_code};
 use crate::common::{Builder, job, json, op, process, put, trace};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json as value};
@@ -94,7 +94,7 @@ fn striped_at(at: &dyn Fn(u64, u64) -> u64, length: u64, queues: bool) -> Value 
 fn ranks_that_meet_on_one_target_after_another_are_named() {
     let sick = striped(false, true);
     let found = assert_stated(&sick, "DXT-V011", &value!({"file": "/lustre/shared"}));
-    assert!(says(found, &["100 %"]), "{found}");
+    assert_says(found, &["100 %"]);
     // Rank r waits for r of every r + 1 ms; the others wait for rank 7.
     assert_saves_ms(found, 400.0..=450.0);
     assert_eq!(found["cost_ns"], 64 * (0..8).sum::<u64>() * MS);
@@ -144,7 +144,7 @@ fn a_buffer_that_cuts_collective_calls_is_named_with_the_size_to_set() {
     let sick = collective(4 * MIB);
     let facts = value!({"file": FILE, "operation": "write", "bytes": 64 * MIB});
     let found = assert_stated(&sick, "DXT-L009", &facts);
-    assert!(says(found, &["cb_buffer_size of 4.00 MiB", "16 rounds"]), "{found}");
+    assert_says(found, &["cb_buffer_size", "4.00 MiB", "16 rounds"]);
     assert!(found["hint"].as_str().unwrap().contains("cb_buffer_size=67108864"), "{found}");
     // Rank 0 writes for 64 of 450 ms per call, and needs 67 ms to move 64 MiB at 1 GB/s; of the rest, 15 of 16 rounds are saved.
     assert_saves_ms(found, 2950.0..=3000.0);

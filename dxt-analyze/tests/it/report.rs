@@ -1,7 +1,7 @@
 //! Tests of `report`: it writes a single HTML file that is readable without scripts and contains the numbers of the trace.
 
 use crate::common::facts::assert_found;
-use crate::common::{job, process, put, run, small, trace};
+use crate::common::{job, process, put, run, small, stdout, trace};
 use serde_json::{Value, json};
 
 struct Made {
@@ -144,7 +144,10 @@ fn a_damaged_trace_is_said_to_be_one_first_and_how_at_the_end_alone() {
     assert!(top.len() == 2 && top[1] < lead[0], "{top:?} {lead:?}");
     let how = places("1 rank of the job is not in these inputs");
     assert!(how.len() == 1 && how[0] > end[0], "{how:?} {end:?}");
-    assert!(!text.contains("Missing from the"), "a section says it again");
+    let head = "Missing from the";
+    let path = made.folder.path().join("a.dxt").display().to_string();
+    assert!(stdout(&["summary", &path], 3).contains(head));
+    assert!(!text.contains(head), "a section says it again");
     let (first, last) = (made.printed.find("1 rank is absent"), made.printed.find("1 rank of the job is not"));
     assert!(first < made.printed.find("I/O takes") && last > made.printed.find("I/O takes"), "{}", made.printed);
 }

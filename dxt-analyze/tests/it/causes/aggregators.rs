@@ -1,7 +1,7 @@
 //! Tests of aggregators: processes that move the bytes of all ranks in collective calls.
 
-use super::{MS, report, saves_ms, sentence};
-use crate::common::facts::{assert_stated, brief};
+use super::{MS, report, saves_ms};
+use crate::common::facts::{assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn one_aggregator_of_one_node_has_a_price_and_its_bounds() {
     let found = one_of_eight(1 << 20, 1);
     let first = assert_stated(&found, "DXT-L005", &json!({"file": "/lus/a"}));
     assert_eq!(first["severity"], "high", "{first}");
-    assert!(sentence(&found).contains("1 aggregator for 8 stripes"), "{}", sentence(&found));
+    assert_says(first, &["1 aggregator", "8 stripes"]);
     let ms = |key: &str| first[key].as_u64().unwrap_or(0) / MS;
     // Of 400 ms, four aggregators would save three quarters: the estimate; two aggregators give its lower bound, as many as stripes its upper bound.
     assert!((280..=305).contains(&ms("saves_ns")), "{first}");

@@ -2,9 +2,8 @@
 
 use super::{
     KIB, MPIIO_READ_ALL, MPIIO_SET_VIEW, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MPIIO_WRITE, MS, report, saves_ms,
-    sentence,
 };
-use crate::common::facts::{assert_quiet, assert_stated, brief};
+use crate::common::facts::{assert_quiet, assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::stream_flags::{IN_HDF5, NESTED};
@@ -127,8 +126,8 @@ fn aggregators_whose_small_requests_wait_for_each_other_are_too_many() {
         report((0..5).map(rank).collect(), 2000)
     };
     let found = aggregators(true);
-    assert_stated(&found, "DXT-V031", &json!({"file": "/scratch/out", "processes": 5}));
-    assert!(sentence(&found).contains("their requests of 32.0 KiB"), "{}", sentence(&found));
+    let many = assert_stated(&found, "DXT-V031", &json!({"file": "/scratch/out", "processes": 5}));
+    assert_says(many, &["32.0 KiB"]);
     let saves = saves_ms(&found, "DXT-V031").unwrap_or(0);
     assert!((760..=820).contains(&saves), "{saves} of 800 ms");
     let commands = found["verdict"]["findings"][0]["commands"].to_string();
@@ -257,7 +256,7 @@ fn collective_calls_of_few_bytes_are_reported() {
     };
     let found = jobs("/scratch/a", 64, false);
     let first = assert_stated(&found, "DXT-V033", &json!({"file": "/scratch/a", "calls": 50, "operation": "write"}));
-    assert!(sentence(&found).contains("of 4 ranks on /scratch/a move 256 B each"), "{}", sentence(&found));
+    assert_says(first, &["4 ranks", "256 B"]);
     assert!(first["commands"].to_string().contains("MPI_File_write_all(fh, gathered"), "{first}");
     let found = jobs("/scratch/rewrites", 64, true);
     let facts = json!({"file": "/scratch/rewrites", "calls": 50, "operation": "read"});

@@ -1,7 +1,7 @@
 //! Tests of a block that all ranks read, and of the calls that queue on the storage target behind these reads.
 
-use super::{BARRIER, KIB, MS, report, saves_ms, sentence};
-use crate::common::facts::{assert_stated, brief};
+use super::{BARRIER, KIB, MS, report, saves_ms};
+use crate::common::facts::{assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ fn reads(busy: u64, busy_ms: u64) -> Value {
 fn what_waits_behind_reads_of_a_block_that_all_want_is_the_blocks() {
     // The last of 16 ranks gets the block after 32 ms; reads on the block's target wait as long.
     let found = reads(OF_BLOCK, 32);
-    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/header", "offset": 0, "calls": 16 * 10}));
-    assert!(sentence(&found).contains("the same 4.00 KiB"), "{}", sentence(&found));
+    let block = assert_stated(&found, "DXT-C025", &json!({"file": "/lus/header", "offset": 0, "calls": 16 * 10}));
+    assert_says(block, &["4.00 KiB"]);
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((270..=340).contains(&saves), "{saves} of 320 ms");
     // Reads that wait on another target do not wait for the block.
@@ -79,9 +79,8 @@ fn headers_of_several_files_that_all_read_piece_by_piece_are_one_finding() {
         one
     };
     let found = report((0..16).map(rank).collect(), 400);
-    assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 512}));
-    assert!(sentence(&found).contains(" reads (also 2 other files)"), "{}", sentence(&found));
-    assert!(sentence(&found).starts_with("16 processes read the same 64.0 KiB"), "{}", sentence(&found));
+    let blocks = assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 512}));
+    assert_says(blocks, &["16 processes", "64.0 KiB", "2 other"]);
 }
 
 #[test]
@@ -112,5 +111,5 @@ fn a_header_that_all_read_in_one_call_is_one_block_and_no_stride() {
     let found = report(all, now / MS + 1);
     let finding = assert_stated(&found, "DXT-C025", &json!({"offset": 0, "calls": 16}));
     assert!(finding["about"]["file"].as_str().is_some_and(|file| file.starts_with("/lus/snap.")), "{finding}");
-    assert!(sentence(&found).contains("the same 3.00 MiB"), "{}", sentence(&found));
+    assert_says(finding, &["3.00 MiB"]);
 }

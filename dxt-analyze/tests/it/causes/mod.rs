@@ -65,6 +65,8 @@ const MPIIO_READ_ALL: u16 = 168;
 const MPIIO_OPEN_ALL: u16 = 169;
 const MS: u64 = 1_000_000;
 const KIB: u64 = 1024;
+/// Part of the title of findings DXT-C004 and DXT-C005 about calls of four ranks that queue behind each other.
+const QUEUED: &str = "4 ranks wait";
 
 /// Writes a trace of these processes with a run time of `run_ms` ms; returns the JSON output of `report`.
 fn report(processes: Vec<Builder>, run_ms: u64) -> Value {

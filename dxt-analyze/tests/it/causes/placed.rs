@@ -1,7 +1,7 @@
 //! Tests of file placement on storage targets: too many files on one target, too few targets per file, and no advice to use more targets than exist.
 
 use super::{BARRIER, MS, evidence, meet, report, saves_ms, sentence};
-use crate::common::facts::{assert_stated, brief};
+use crate::common::facts::{assert_says, assert_stated, assert_states_title_only, brief, text_has};
 use crate::common::op::POSIX_READ;
 use crate::common::{Builder, process};
 use dxt_synth::lustre::attribute as lustre;
@@ -48,8 +48,8 @@ fn a_target_with_a_third_of_all_files_is_overloaded_and_its_users_are_not_slow()
         |rank, step| format!("/lus/{step}/{rank}"),
         |rank, _| vec![if rank % 3 == 0 { 7 } else { rank as u32 % 12 + 8 }],
     );
-    assert_stated(&found, "DXT-O004", &json!({"ost": 7, "calls": 8 * 6 * 8}));
-    assert!(sentence(&found).contains("is overloaded"), "{}", sentence(&found));
+    let loaded = assert_stated(&found, "DXT-O004", &json!({"ost": 7, "calls": 8 * 6 * 8}));
+    assert_says(loaded, &["overloaded", "4.0 times"]);
     assert_eq!(saves_ms(&found, "DXT-O002"), None);
 }
 
@@ -66,9 +66,8 @@ fn files_that_lie_evenly_on_all_targets_there_are_do_not_wait_for_more() {
 #[test]
 fn a_shared_file_of_one_target_each_step_is_reported_so_though_steps_use_others() {
     let found = served(|_, step| format!("/lus/dump.{step}"), |_, step| vec![step as u32]);
-    assert_stated(&found, "DXT-V006", &json!({"ost": null}));
-    assert!(sentence(&found).contains("at one OST at a time"), "{}", sentence(&found));
-    assert!(evidence(&found).contains("the files have 1 stripe each"), "{}", evidence(&found));
+    assert_says(assert_stated(&found, "DXT-V006", &json!({"ost": null})), &["one OST"]);
+    assert!(text_has(&evidence(&found), &["1 OST", "1 stripe"]), "{}", evidence(&found));
 }
 
 #[test]
@@ -88,10 +87,10 @@ fn a_shared_file_of_one_stripe_is_named_where_nothing_is_odd() {
     };
     let found = run(&[4]);
     assert_stated(&found, "DXT-V026", &json!({"operation": "writes"}));
-    let words = "dump has one stripe for 8 processes: try more (`lfs setstripe -c 8` on its folder).";
-    assert!(sentence(&found).ends_with(words), "{}", sentence(&found));
+    let text = sentence(&found);
+    assert!(text_has(text, &["dump", "8 processes", "lfs setstripe -c 8"]), "{text}");
     let found = run(&[1, 2, 3, 4]);
-    assert!(!sentence(&found).contains("lfs setstripe"), "{}", sentence(&found));
+    assert_states_title_only(&found, assert_stated(&found, "DXT-V026", &json!({"operation": "writes"})));
 }
 
 #[test]
@@ -109,7 +108,6 @@ fn a_header_that_all_read_piece_by_piece_is_one_block() {
         one.add("", BARRIER, 0, 0, 0, free + MS, free + 2 * MS);
     }
     let found = report(all, free / MS + 300);
-    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/mesh", "offset": 0, "calls": 640}));
-    assert!(sentence(&found).contains("the same 160 KiB"), "{}", sentence(&found));
-    assert!(sentence(&found).starts_with("16 processes read the same"), "{}", sentence(&found));
+    let block = assert_stated(&found, "DXT-C025", &json!({"file": "/lus/mesh", "offset": 0, "calls": 640}));
+    assert_says(block, &["16 processes", "160 KiB"]);
 }

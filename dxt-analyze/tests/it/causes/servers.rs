@@ -1,10 +1,9 @@
 //! Tests of effects of storage (a server that serializes calls, a single aggregator, directory listings), and of the ranks that wait meanwhile.
 
 use super::{
-    BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, sentence,
-    stepped,
+    BARRIER, BCAST, MPIIO_SPLIT, MPIIO_SUBMIT, MPIIO_WAIT, MS, OPENDIR, UNLINK, report, report_of, saves_ms, stepped,
 };
-use crate::common::facts::{assert_saves_ms, assert_stated, brief};
+use crate::common::facts::{assert_saves_ms, assert_says, assert_stated, brief, says};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::json;
@@ -69,8 +68,8 @@ fn one_aggregator_is_reported_of_split_collective_calls() {
         one
     };
     let found = report((0..4).map(rank).collect(), 1000);
-    assert_stated(&found, "DXT-V014", &json!({"file": "/scratch/a", "processes": 1}));
-    assert!(sentence(&found).contains("limits the collective calls of 4 ranks"), "{}", sentence(&found));
+    let limit = assert_stated(&found, "DXT-V014", &json!({"file": "/scratch/a", "processes": 1}));
+    assert_says(limit, &["cb_nodes=1", "4 ranks"]);
     assert_eq!(saves_ms(&found, "DXT-C013"), None, "{}", brief(&found));
 }
 
@@ -89,8 +88,8 @@ fn a_folder_that_is_listed_again_is_no_slow_folder() {
         (one, 900)
     };
     let found = report_of((0..4).map(lister).collect(), 0);
-    assert_stated(&found, "DXT-C034", &json!({"file": "/data/new", "calls": 120}));
-    assert!(sentence(&found).contains("is listed 120 times by 4 processes"), "{}", sentence(&found));
+    let lists = assert_stated(&found, "DXT-C034", &json!({"file": "/data/new", "calls": 120}));
+    assert_says(lists, &["opendir", "4 processes"]);
 }
 
 #[test]
@@ -132,9 +131,8 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
         report_of((0..6).flat_map(|round| (0..4).map(move |number| of(round, number))).collect(), 0)
     };
     let found = rounds(24);
-    assert_stated(&found, "DXT-C014", &json!({"calls": 6}));
-    let words = "In 6 of 6 rounds, one of 4 processes reads 2.7 times the mean";
-    assert!(sentence(&found).contains(words), "{}", sentence(&found));
+    let most = assert_stated(&found, "DXT-C014", &json!({"calls": 6}));
+    assert_says(most, &["6 of 6 rounds", "4 processes", "reads", "2.7 times"]);
     let saves = saves_ms(&found, "DXT-C014").unwrap_or(0);
     assert!((350..=600).contains(&saves), "{saves} of 450 ms");
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);
@@ -295,10 +293,15 @@ fn a_rank_that_removes_all_files_while_the_others_wait_is_named() {
         report(stepped(&calls), 1000)
     };
     let found = removes(false);
-    assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({"calls": 200})), 587.0..=649.0);
-    assert!(sentence(&found).contains("Rank 0 alone makes 200 unlink calls"), "{}", sentence(&found));
+    let alone = |finding: &serde_json::Value| says(finding, &["rank 0"]);
+    let calls = assert_stated(&found, "DXT-C012", &json!({"calls": 200}));
+    assert_saves_ms(calls, 587.0..=649.0);
+    assert_says(calls, &["200 unlink"]);
+    assert!(alone(calls), "{calls}");
     // There are as many unlink calls, 50 by each rank, and no rank waits for another.
     let found = removes(true);
-    assert_saves_ms(assert_stated(&found, "DXT-C012", &json!({"calls": 200})), 0.0..=160.0);
-    assert!(!sentence(&found).contains("alone"), "{}", sentence(&found));
+    let calls = assert_stated(&found, "DXT-C012", &json!({"calls": 200}));
+    assert_saves_ms(calls, 0.0..=160.0);
+    assert_says(calls, &["200 unlink"]);
+    assert!(!alone(calls), "{calls}");
 }

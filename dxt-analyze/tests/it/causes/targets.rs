@@ -1,7 +1,7 @@
 //! Tests of storage targets on which calls queue: slow targets, and overloaded ones.
 
-use super::{BARRIER, MS, report, saves_ms, sentence};
-use crate::common::facts::{assert_quiet, assert_stated, brief};
+use super::{BARRIER, MS, report, saves_ms};
+use crate::common::facts::{assert_quiet, assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use dxt_synth::lustre::attribute as lustre;
 use serde_json::json;
@@ -89,14 +89,14 @@ fn a_rank_and_the_target_that_it_alone_uses_are_reported_together() {
 fn a_target_that_most_lies_on_is_overloaded() {
     // Half of the files are on one of 13 targets.
     let found = before_targets(|rank| if rank % 2 == 0 { 0 } else { 1 + (rank / 2 % 12) as u32 }, |_| 2000);
-    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 24 * 8 * 4}));
-    assert!(sentence(&found).contains("is overloaded: 12.0 times the load"), "{}", sentence(&found));
+    let loaded = assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 24 * 8 * 4}));
+    assert_says(loaded, &["overloaded", "12.0 times"]);
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((800..=1800).contains(&saves), "{saves} of about 1200 ms");
     // Two thirds of the files are on one target; their ranks are not slow either.
     let found = before_targets(|rank| if rank % 3 < 2 { 0 } else { 1 + (rank / 3 % 12) as u32 }, |_| 2000);
-    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 32 * 8 * 4}));
-    assert!(sentence(&found).contains("is overloaded"), "{}", sentence(&found));
+    let loaded = assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 32 * 8 * 4}));
+    assert_says(loaded, &["overloaded", "32.0 times"]);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn of_two_groups_of_targets_the_slower_is_reported_and_not_the_ranks_that_use_it
         one
     };
     let found = report((0..32).map(|number| rank(number, 4)).collect(), 3000);
-    assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 16 * 30, "operation": "writes"}));
-    assert!(sentence(&found).contains("One of OST 0, OST 1, OST 2, OST 3 ("), "{}", sentence(&found));
+    let slow = assert_stated(&found, "DXT-O004", &json!({"ost": 0, "calls": 16 * 30, "operation": "writes"}));
+    assert_says(slow, &["one of OST 0, OST 1, OST 2, OST 3"]);
     let saves = saves_ms(&found, "DXT-O004").unwrap_or(0);
     assert!((1000..=1400).contains(&saves), "{saves} of about 1200 ms");
     let found = report((0..32).map(|number| rank(number, 1)).collect(), 3000);
@@ -160,9 +160,8 @@ fn what_waits_for_a_block_that_all_read_is_reported_of_the_block() {
         report((0..64).map(rank).collect(), 1200)
     };
     let found = run(true);
-    assert_stated(&found, "DXT-C025", &json!({"file": "/lus/table", "offset": 0, "calls": 384}));
-    assert!(sentence(&found).contains("the same 1.00 MiB"), "{}", sentence(&found));
-    assert!(sentence(&found).starts_with("64 processes read "), "{}", sentence(&found));
+    let block = assert_stated(&found, "DXT-C025", &json!({"file": "/lus/table", "offset": 0, "calls": 384}));
+    assert_says(block, &["64 processes", "1.00 MiB"]);
     let saves = saves_ms(&found, "DXT-C025").unwrap_or(0);
     assert!((500..=780).contains(&saves), "{saves} of 760 ms");
     assert_quiet(&found, "DXT-V006");
@@ -194,8 +193,7 @@ fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
         report((0..24).map(rank).collect(), 2400)
     };
     let found = run(512);
-    assert_stated(&found, "DXT-S002", &json!({}));
-    assert!(sentence(&found).contains("(and 23 other files)"), "{}", sentence(&found));
+    assert_says(assert_stated(&found, "DXT-S002", &json!({})), &["23 other"]);
     let saves = saves_ms(&found, "DXT-S002").unwrap_or(0);
     assert!((200..=280).contains(&saves), "{saves} of half of 500 ms");
     assert_eq!(saves_ms(&run(0), "DXT-S002"), None);

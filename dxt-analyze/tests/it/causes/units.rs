@@ -1,7 +1,7 @@
 //! Tests of slow ranks, files, file regions and time periods.
 
-use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, sentence, writers};
-use crate::common::facts::{assert_costs_ms, assert_quiet, assert_saves_ms, assert_stated, brief};
+use super::{BARRIER, KIB, MS, met_at_the_end, report, report_of, saves_ms, writers};
+use crate::common::facts::{assert_costs_ms, assert_quiet, assert_saves_ms, assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::CommunicatorDef;
@@ -137,7 +137,7 @@ fn a_slow_half_of_the_ranks_is_named() {
     let found = writers(|rank, _| if rank % 2 == 1 { 6 } else { 2 });
     let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 1, "calls": 400, "operation": "writes"}));
     assert_costs_ms(slow, 1520..=1680);
-    assert!(sentence(&found).starts_with("Ranks 1-7 by 2 "), "{}", sentence(&found));
+    assert_says(slow, &["ranks 1-7 by 2"]);
     let found = writers(|rank, _| if rank > 4 { 6 } else { 2 });
     let slow = assert_stated(&found, "DXT-O002", &json!({"rank": 5, "calls": 300, "operation": "writes"}));
     assert_costs_ms(slow, 1140..=1260);
@@ -301,5 +301,5 @@ fn two_slow_nodes_of_six_are_reported_together() {
     let slow = assert_stated(&found, "DXT-O003", &json!({"node": "node1", "calls": 160, "operation": "writes"}));
     assert_costs_ms(slow, 1368..=1512);
     assert_saves_ms(slow, 330.0..=370.0);
-    assert!(sentence(&found).contains("node4 (2 processes)"), "{}", sentence(&found));
+    assert_says(slow, &["node4 (2 processes)"]);
 }

@@ -57,9 +57,34 @@ pub(crate) fn assert_saves_ms(finding: &Value, range: impl RangeBounds<f64>) {
     assert!(saves.is_some_and(|saves| range.contains(&saves)), "saves {saves:?} ms: {finding}");
 }
 
-/// True if the finding's title contains these words; for properties that are not among its facts.
-pub(crate) fn says(finding: &Value, words: &[&str]) -> bool {
-    finding["title"].as_str().is_some_and(|title| words.iter().all(|word| title.contains(word)))
+/// True if the finding's title contains each of these numbers and names; for properties that are not among its facts.
+pub(crate) fn says(finding: &Value, parts: &[&str]) -> bool {
+    finding["title"].as_str().is_some_and(|title| text_has(title, parts))
+}
+
+/// Asserts that the finding's title contains each of these numbers and names.
+pub(crate) fn assert_says(finding: &Value, parts: &[&str]) {
+    assert!(says(finding, parts), "{parts:?}: {}", finding["title"]);
+}
+
+/// True if `text` contains each of `parts` as whole words, regardless of the punctuation between words.
+pub(crate) fn text_has(text: &str, parts: &[&str]) -> bool {
+    let words_of = |text| -> Vec<String> {
+        let words = str::split(text, |one: char| one.is_whitespace() || "()[]:;`\"".contains(one));
+        let words = words.map(|word| word.trim_end_matches(['.', ',']).to_owned());
+        words.filter(|word| !word.is_empty()).collect()
+    };
+    let all = words_of(text);
+    parts.iter().all(|part| {
+        let part = words_of(part);
+        all.windows(part.len()).any(|some| *some == *part)
+    })
+}
+
+/// Asserts that the verdict's sentence is the title of the stated finding and nothing else.
+pub(crate) fn assert_states_title_only(report: &Value, stated: &Value) {
+    let text = |value: &Value| value.as_str().expect("text").trim_end_matches('.').to_lowercase();
+    assert_eq!(text(&report["verdict"]["sentence"]), text(&stated["title"]));
 }
 
 /// Asserts that a finding's cost in ms is in `range`.

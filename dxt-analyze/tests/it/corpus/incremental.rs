@@ -34,7 +34,7 @@ fn night(folder: &Path, days: &Path, code: i32) -> Value {
 /// Returns the numbers of new, changed and unchanged input files, as stated in a report's remarks.
 fn read(report: &Value) -> [u64; 3] {
     let remarks = report["remarks"].as_array().unwrap();
-    let line = remarks.iter().filter_map(Value::as_str).find(|line| line.contains("are new")).unwrap();
+    let line = remarks.iter().filter_map(Value::as_str).find(|line| line.starts_with("jobs: ")).unwrap();
     let numbers: Vec<u64> = line.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok()).collect();
     [numbers[0], numbers[1], numbers[2]]
 }
