@@ -5,8 +5,8 @@
 //! a child, or find no free one. So a hook reads them only while the process has a single thread: at its first call, when its chunk is full, after
 //! collective MPI calls, at most every [`LEAST_NS`], and ever less often in a long run. In a process of several threads a hook only adds its
 //! thread to the table; the sums of these threads are read when the trace is written. A thread without an earlier sample then counts from the start
-//! of the process, with sums of zero: the share of its time in which it waited is understated, never overstated. The main thread's sums at the
-//! start are not zero (they include the programs before exec), so the constructor reads them.
+//! of the process, with sums of zero: the share of its time in which it waited is understated, never overstated. MPI libraries start threads of
+//! their own, so this is what a rank mostly has. The main thread's sums at the start are not zero (they include the programs before exec), so the constructor reads them.
 //!
 //! Memory is bounded. In a hook nothing allocates or takes a lock; writing the trace allocates.
 #![expect(unsafe_code, reason = "gettid(2), getrusage(2), sched_getaffinity(2)")]
@@ -24,6 +24,8 @@ use trace_format::spool::journal::ThreadSample;
 
 /// Least time between two samples of a thread at first, ns. Doubles whenever the samples are thinned out.
 const LEAST_NS: u64 = 1_000_000;
+/// Maximum time between two looks at whether the process has other threads, while it has some, ns.
+const MOST_NS: u64 = 10_000_000_000;
 /// Maximum number of samples that are kept of a thread. When they are full, every second one is dropped.
 const SAMPLES: usize = 64;
 /// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
@@ -70,8 +72,10 @@ pub(crate) fn prepare(scale: usize) {
 /// errno.
 pub(crate) fn begin() {
     let (now, errno) = (clock::now(), errno::save());
-    START.store(if handles::is_only_thread() { now } else { 0 }, Ordering::Relaxed);
-    if let Some(times) = times_of(tls::current())
+    let is_alone = handles::is_only_thread();
+    START.store(if is_alone { now } else { 0 }, Ordering::Relaxed);
+    if is_alone
+        && let Some(times) = times_of(tls::current())
         && let Some((sums, knows_waits)) = sums_of_this_thread()
     {
         times.add(now, &sums, knows_waits);
@@ -99,9 +103,10 @@ pub(crate) fn sample(thread: &Thread) {
     let errno = errno::save();
     thread.next_sample.set(u64::MAX);
     if let Some(times) = times_of(thread) {
-        if handles::is_only_thread()
-            && let Some((sums, knows_waits)) = sums_of_this_thread()
-        {
+        if !handles::is_only_thread() {
+            // To ask again and again would only cost time.
+            times.every_ns.store((times.every_ns.load(Ordering::Relaxed) * 2).min(MOST_NS), Ordering::Relaxed);
+        } else if let Some((sums, knows_waits)) = sums_of_this_thread() {
             times.add(ticks, &sums, knows_waits);
         }
         let wait = times.every_ns.load(Ordering::Relaxed);

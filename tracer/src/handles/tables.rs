@@ -70,7 +70,8 @@ pub(crate) fn is_only_thread() -> bool {
     let name = c"/proc/thread-self/..".as_ptr();
     // SAFETY: the structure is a local variable.
     let asked = unsafe { sys::syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, name, &raw mut stat, 0) } == 0;
-    threads::is_single() || asked && stat.st_nlink == 3
+    // The C library does not know of threads that clone(2) made.
+    if asked { stat.st_nlink == 3 } else { threads::is_single() }
 }
 
 fn tid() -> libc::c_int {

@@ -40,7 +40,7 @@ fn path_of(number: c_int) -> Option<&'static [u8]> {
 #[cold]
 #[inline(never)]
 fn begin(thread: &'static Thread, number: c_int, op: &Op) -> Option<Call> {
-    let is_over = state::is_late() || mpi::world().is_some() && mpi::active().is_none();
+    let is_over = state::is_late() || mpi::has_ended();
     (op.writes() && path_of(number).is_some() && !is_over).then(|| Call::begin(thread))
 }
 

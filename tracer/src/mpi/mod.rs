@@ -11,4 +11,4 @@ mod sampling;
 mod world;
 
 pub(crate) use calls::{Handle, SUCCESS, api, is_linked};
-pub(crate) use world::{World, active, ended, in_child, job_key, started, sync_ticks, world};
+pub(crate) use world::{World, active, ended, has_ended, in_child, job_key, started, sync_ticks, world};

@@ -45,6 +45,8 @@ fn started_similar() -> bool {
 
 static WORLD: OnceLock<World> = OnceLock::new();
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// True once the program has called MPI_Finalize.
+static ENDED: AtomicBool = AtomicBool::new(false);
 static SYNC_TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the facts about the MPI job; `None` before MPI_Init has returned. Still available after MPI_Finalize.
@@ -128,6 +130,12 @@ fn library_version() -> String {
 /// Forbids further MPI calls by the tracer. Called just before MPI_Finalize.
 pub(crate) fn ended() {
     ACTIVE.store(false, Ordering::Release);
+    ENDED.store(true, Ordering::Release);
+}
+
+/// True in a process that has called MPI_Finalize, but not in a child that it forked before.
+pub(crate) fn has_ended() -> bool {
+    ENDED.load(Ordering::Acquire)
 }
 
 /// Forbids MPI calls by the tracer in a forked child (MPI 4.0, 11.2.1).
