@@ -221,8 +221,8 @@ impl<'a> HeldAgainst<'a> {
     }
 
     /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor (larger if `few`
-    /// other runs), and significantly after correction for all runs and pieces that were tested. `slow`: pieces of which the values are
-    /// means.
+    /// other runs), and significantly after correction for all runs and pieces that were tested. Values are means over the pieces
+    /// (consecutive calls of one kind) with the indices `slow`.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
         // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();

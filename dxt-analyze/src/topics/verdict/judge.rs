@@ -57,7 +57,7 @@ fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Findin
     all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces))
 }
 
-/// True if a finding is about the job's I/O, not about the trace.
+/// True if a finding is about the job's I/O, and so gets a saving and severity; false for findings about the trace.
 fn is_priced(finding: &Finding) -> bool {
     !completeness::CODES.contains(&finding.code)
 }
@@ -90,8 +90,8 @@ pub(crate) fn price(run: &Run, layout: Option<&Path>, output: &Output, findings:
     Ok(())
 }
 
-/// Returns the result that `take` chooses from those of all topics on `run`, with the severities and savings of the run's report for `findings` of
-/// it: no pass over the trace is made twice.
+/// Analyses `run` by all topics, and returns what `take` chooses from their results. The result's findings (selected by `findings`) get the
+/// severities and savings that they have in the run's report. No pass over the trace is made twice.
 ///
 /// # Errors
 /// Returns an error if the layouts are invalid.

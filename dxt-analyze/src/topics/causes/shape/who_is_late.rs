@@ -142,8 +142,8 @@ pub fn first_quartile(values: &[f64]) -> f64 {
     weighted_quantile(&mut similar, 0.25).unwrap_or_default()
 }
 
-/// Counts synchronization points at which at least half of `who` arrive after all others, and the wait is at least [`LATE`] of the longest
-/// one.
+/// Counts synchronization points at which at least half of `who` arrive after all others, and the others wait for them longer than the part
+/// [`LATE`] of the longest such wait.
 fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     let together = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);

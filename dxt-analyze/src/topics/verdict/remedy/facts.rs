@@ -55,16 +55,16 @@ impl Calls {
     }
 }
 
-/// Reads or writes of a file.
+/// Reads, or writes, of a file by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// Independent MPI-IO calls.
+    /// Independent MPI-IO reads (or writes) of the file.
     pub(crate) alone: Calls,
-    /// Collective MPI-IO calls.
+    /// Collective MPI-IO reads (or writes) of the file.
     pub(crate) together: Calls,
-    /// System calls inside MPI-IO and HDF5.
+    /// Reads (or writes) of the file by system calls inside MPI-IO and HDF5.
     pub(crate) inside: Calls,
-    /// System calls of the program itself.
+    /// Reads (or writes) of the file by system calls that the program itself makes.
     pub(crate) own: Calls,
 }
 

@@ -57,7 +57,7 @@ impl Destination {
 pub(crate) struct Remedy {
     /// Place where the lines are applied.
     pub(crate) what: Destination,
-    /// The settings, commands or lines themselves.
+    /// Settings, commands or source lines of the remedy, as text.
     pub(crate) lines: Vec<String>,
     /// `lines` as shell commands, if they are settings; else empty.
     pub(crate) typed: Vec<String>,

@@ -78,7 +78,8 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     out
 }
 
-/// Returns lines that set a view of the file equal to a loop of calls.
+/// Returns source lines (Python if `python`, else C) that set an MPI file view on the bytes that a loop of calls accesses, so that one call
+/// can replace the loop.
 fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     let begins = one.displacement();
     if python {
@@ -312,7 +313,8 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
     }
 }
 
-/// Advises against calls that are made too often or lock too much.
+/// Advises source changes against calls that are made too often or wait needlessly, such as syncs, seeks and locks; the finding's `code`
+/// selects the change.
 pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     let is = |other| code == other;
