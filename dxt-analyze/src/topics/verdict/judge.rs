@@ -255,7 +255,7 @@ fn is_the_same(one: &Claim, other: &Claim) -> bool {
 /// claim saves at least this part of what the finding saves.
 const AS_MUCH: f64 = 0.8;
 
-/// True if a claim of `causes` with the same code explains most of a finding about all small requests.
+/// True if `claim` is about all small requests, and a claim of `causes` with the same code saves nearly as much.
 fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
     let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();

@@ -20,7 +20,7 @@ const NEARLY: f64 = 0.75;
 /// Least share of the best saving that a contrast needs to rank first (a unit slower than its peers): less than [`NEARLY`], as contrasts
 /// are proven within the run.
 const CLEARLY: f64 = 0.5;
-/// Minimum share of the run time that a finding must save, besides what larger findings save, to be shown on its own.
+/// Minimum share of the run time that a finding must save for a card of its own, after the findings with large savings are placed.
 const NOTHING: f64 = 0.001;
 
 /// Codes of findings that explain why calls are long or ranks arrive late.

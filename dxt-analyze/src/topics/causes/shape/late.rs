@@ -37,7 +37,8 @@ pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
 }
 
 /// Returns the claim (finding with its saving) about stragglers in a group of processes (`who`), a part of all ranks, that calls MPI's own
-/// collectives together. Its cost is at most the time that the other ranks wait at synchronization points of all ranks.
+/// collectives together; `None` if chance or the stragglers' own I/O may explain the lateness. The claim's cost is at most the time that
+/// the other ranks wait at synchronization points of all ranks.
 fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;

@@ -257,8 +257,8 @@ pub(crate) fn key(line: &str) -> String {
     }
 }
 
-/// Returns a larger buffer for the tracer, so that it records all calls: 16 bytes for each call of the busiest process, twice the size of a
-/// packed segment.
+/// Returns a setting that enlarges the tracer's buffer, so that it records all calls: 16 bytes (twice a packed segment) for each call of
+/// the busiest process. `None` for logs, and if no calls are missing.
 fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
     const PACKED: u64 = 16;
     let run = facts.run;

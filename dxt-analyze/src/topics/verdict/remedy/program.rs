@@ -399,7 +399,7 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
     vec![source(lines, "a file that stays open costs the metadata server only one call")]
 }
 
-/// Advises one collective call for the data of many steps.
+/// Advises one collective call for the data of many steps; `None` if the finding has no number of calls.
 pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
     let rounds = finding.about.calls?;
     let why = format!("one collective call instead of {}", units::count(rounds));
