@@ -232,7 +232,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 const A_FEW: u64 = 10;
 /// Multiple of `slow_small_ns` at which the mean time of slow small writes counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share of a time that counts as most of it.
+/// Minimum share of a total time at which a part counts as most of the time.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {

@@ -53,7 +53,7 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// Opens the corpus in directory `place`, creating it if missing, and repairs traces of an interrupted run.
+    /// Opens the corpus in directory `place`, creating it if missing, and repairs what an interrupted run of the command left incomplete.
     ///
     /// # Errors
     /// Fails if another run is using the corpus, or if the corpus cannot be read.

@@ -30,11 +30,13 @@ const OUTSIDE: f64 = 0.05;
 /// Cap on the slowdown factor of a piece (consecutive calls of one kind) in the search for the slow span: very slow reads must not hide
 /// when slow writes began.
 const MOST: f64 = 2.0;
-/// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum).
+/// Minimum distance of a slow run's mean log duration above those of the other runs, as a multiple of their range (maximum - minimum).
 const RANGES: f64 = 1.0;
-/// Minimum distance as in [`RANGES`], with few others: two, or at most [`FEW`] after slow runs were excluded.
+/// Multiple in place of [`RANGES`] (minimum distance above the other runs, in ranges) if the other runs are few: two, or at most [`FEW`]
+/// after slow runs were excluded.
 const RANGES_OF_FEW: f64 = 3.0;
-/// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
+/// Minimum distance of a slow run's mean log duration above the upper quartile of the other runs, in interquartile ranges: Tukey,
+/// Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
 /// Minimum number of other runs for which quartiles are used.
 const FENCED: usize = 15;

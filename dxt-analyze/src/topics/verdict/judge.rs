@@ -110,7 +110,7 @@ pub(crate) fn with_prices<T>(
     Ok(out)
 }
 
-/// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
+/// Returns all findings of all topics, each once: those of the verdict in its order, then all further ones.
 pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
     let mut all: Vec<Finding> = verdict.findings.iter().map(|weighed| weighed.finding.clone()).collect();
     let others: Vec<Finding> = whole

@@ -314,7 +314,8 @@ pub(super) fn is_contrast(code: Code) -> bool {
     is_longer(code) || CODES.contains(&code)
 }
 
-/// True for findings that only sum up time outside of system calls: it cannot be saved as a whole, and it is not due to a number of calls.
+/// True for findings that only sum up time outside of system calls: this time cannot be saved as a whole, and is not due to a number of
+/// calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
         && finding.about.calls.is_none()

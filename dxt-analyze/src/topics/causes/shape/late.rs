@@ -14,7 +14,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
+/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
+/// arrivals of any rank.
 const MOSTLY: f64 = 0.5;
 /// Least part of the lateness that the rank's own I/O calls may explain, for the rank not to be blamed for computing longer.
 const MAY_BE: f64 = 0.5;

@@ -24,7 +24,7 @@ const NAMED: usize = 6;
 /// Ranks at a synchronization point, each with the time before it arrives, ns: the rank with the longest time arrives last.
 pub type SyncPoint = Vec<(ProcessId, f64)>;
 
-/// Stragglers: ranks for which the others wait.
+/// Stragglers: ranks that arrive last at synchronization points, so that all other ranks wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Late {
     /// Stragglers as indices into [`crate::model::Run::processes`], ascending; at most half of all ranks.

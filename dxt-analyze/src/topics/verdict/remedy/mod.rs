@@ -63,7 +63,7 @@ pub(crate) struct Remedy {
     pub(crate) typed: Vec<String>,
     /// Reason for the remedy and for its numbers.
     pub(crate) why: String,
-    /// Condition under which the remedy pays, if the findings do not show that it does.
+    /// Condition under which the remedy pays; `None` if the findings show that it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_if: Option<&'static str>,
     /// Code of the finding that the remedy fixes, if it is not the card's first finding (a card holds a finding and its duplicates).
