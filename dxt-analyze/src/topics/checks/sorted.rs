@@ -114,7 +114,7 @@ impl Sorted {
         self.insert_behind(self.floor(key), key, run);
     }
 
-    /// Adds an entry behind `place`, or before all others if `place` is `None`; returns its position.
+    /// Adds the entry `key`, `run` behind `place`, or before all others if `place` is `None`; returns its position.
     pub(super) fn insert_behind(&mut self, place: Option<Position>, key: u64, run: Comb) -> Position {
         self.len += 1;
         let mut at = match place {

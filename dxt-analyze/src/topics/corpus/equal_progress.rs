@@ -260,8 +260,8 @@ fn level(pieces: &[Piece]) -> f64 {
     mean(pieces.iter().map(|piece| piece.mean))
 }
 
-/// Returns the random scatter as [`HeldAgainst::noise`] does, but for many runs and with medians instead of means, which a few slow runs do
-/// not shift.
+/// Returns the random scatter of single pieces (consecutive calls of one kind) in many runs, as [`HeldAgainst::noise`] does for few, but
+/// with medians instead of means, which a few slow runs do not shift.
 fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     let measured = pieces.len().min(MEASURED);
     let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
@@ -283,6 +283,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`);
 /// `None` if no sum is positive. Other runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
+/// `above`: log slowdown of each piece.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -297,8 +298,8 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
-/// Trims the parts at both ends of a span in which hardly any time is lost in reads, writes or syncs. Otherwise, calls that chance makes
-/// slightly slow before the very slow ones would set the start.
+/// Trims a span of pieces (`range`) at both ends by the parts in which hardly any time is lost in reads, writes or syncs. `lost`: type of
+/// call and time lost, by piece. Otherwise, calls that chance makes slightly slow before the very slow ones would set the start.
 fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     let within = &lost[range.clone()];
     let mut kept = None::<Range<usize>>;

@@ -19,7 +19,7 @@ const ROWS: u64 = 2;
 /// Least part of the queueing time that is on aliased files, for the finding about the queue to be replaced.
 const MOST: f64 = 0.8;
 /// Replaces claims (findings with their savings) about queues on few targets by claims that name aliasing as their cause: blocks at
-/// multiples of a row of stripes.
+/// multiples of a row of stripes. `files`: results of the stripe audit.
 pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]) {
     for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
         let mut of: BTreeMap<FileId, f64> = BTreeMap::new();

@@ -61,8 +61,8 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
-/// Returns one claim (finding with its saving) about the kind of MPI-IO or HDF5 calls with most time outside of system calls; `None` if this time
-/// is little. `others`: the claims made so far.
+/// Returns one claim (finding with its saving) about the kind of MPI-IO or HDF5 calls with most time outside of system calls; `None` if this
+/// time is little. `others`: the claims made so far.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();

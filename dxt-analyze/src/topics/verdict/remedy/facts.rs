@@ -262,7 +262,7 @@ impl<'g, 'a> Facts<'g, 'a> {
     }
 }
 
-/// Returns the library that implements MPI-IO in this run.
+/// Returns the library that implements MPI-IO in this run. `used`: true if the program uses MPI-IO.
 fn engine(run: &Run, used: bool) -> Engine {
     let mpi = run.info.mpi.as_ref();
     let (family, version) =

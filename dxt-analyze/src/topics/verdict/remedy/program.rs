@@ -109,7 +109,7 @@ fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
     (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
 }
 
-/// Advises fewer and larger calls.
+/// Advises fewer and larger reads (or writes, if `writes` is true) of `file`, or of the file with most small calls.
 pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) -> Vec<Remedy> {
     let small = |of: &OfFile| {
         let way = if writes { of.writes } else { of.reads };
@@ -283,7 +283,8 @@ pub(super) fn not_atomic() -> Vec<Remedy> {
     )]
 }
 
-/// Advises reading shared bytes once.
+/// Advises that one rank reads the bytes that all ranks read, and passes them on. Nothing is advised if `common` is false: the same process
+/// rereads the bytes.
 pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
     if !common || facts.ranks < 2 {

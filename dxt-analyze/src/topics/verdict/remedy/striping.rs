@@ -31,7 +31,7 @@ fn quoted(path: &str) -> Option<String> {
     Some(if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) })
 }
 
-/// Advises more storage targets.
+/// Advises more storage targets for new files in the directory of `file`, or of the file with most bytes.
 pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let is_data =
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
