@@ -39,7 +39,7 @@ pub(super) fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Makes a claim (finding with its saving) about outliers that are the first call of a process or of a burst of calls.
+/// Makes a claim (finding with its saving) about the outliers `tail`, which are the first call of a process or of a burst of calls.
 fn first_calls(cube: &Cube<'_>, tail: &Tail, first: &FirstCalls) -> Claim {
     let (processes, of) = first.processes;
     let words = words::first_calls(&words::FirstCalls {
@@ -77,7 +77,8 @@ fn in_a_row(cube: &Cube<'_>, tail: &Tail, row: &[u32]) -> Option<Claim> {
     Some(Claim::new(Finding::new(Code::SLOW_MOMENT, words), tail.savings.clone()))
 }
 
-/// Makes a claim (finding with its saving) about one stalled call, or about several that stalled at the same time.
+/// Makes a claim (finding with its saving) about one stalled call, or about several (`group`: index and cell of each) that stalled at the
+/// same time.
 fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
     let less = |cell: &Cell| (cell.sums.longest_ns as f64 - cell.usual_ns).max(0.0);
     let longest = group.iter().map(|(_, cell)| *cell).max_by_key(|cell| cell.sums.longest_ns);

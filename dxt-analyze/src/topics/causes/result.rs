@@ -70,7 +70,7 @@ fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
 }
 
 /// Limits the savings of a claim (finding) about slow storage targets to the time for which the targets are busy longer than others: ranks
-/// wait for a target no longer than that.
+/// wait for a target no longer than that. `phases`: time of each process in calls, by phase.
 fn within_busy(cube: &Cube<'_>, phases: &Work, slow: &Effect, mut claim: Claim) -> Claim {
     let longer = |unit: &Unit| {
         let Unit::Target(target) = unit else { return None };

@@ -112,7 +112,8 @@ pub(super) fn asked(cube: &Cube<'_>, slow: &Effect) -> f64 {
     slow.more.iter().chain([&slow.unit]).map(of).fold(f64::INFINITY, f64::min)
 }
 
-/// Returns targets that exactly the calls of the classes on the slow target reach: each of them may be the slow one.
+/// Returns the storage targets that cannot be distinguished from the target `slow`: each call of `classes` reaches both or neither, so that
+/// either may be the slow one.
 pub(super) fn similar(cube: &Cube<'_>, slow: Unit, classes: &[Class]) -> Vec<Unit> {
     let Unit::Target(target) = slow else { return Vec::new() };
     let is = |cell: &&Cell| cell.leaf && classes.contains(&cell.class) && !cell.targets.is_empty();

@@ -26,8 +26,8 @@ pub(super) enum SoleUser {
     EitherOnTarget(ProcessId, u32),
 }
 
-/// Returns the sole users of the slow files, of the slow storage target, or of the only target of a slow process; `None` if others use
-/// them, too, or if the slow unit is of another kind.
+/// Returns the sole users of the slow files, of the slow storage target, or of the only target of a slow process; `None` if other processes
+/// use them, too, or if the slow unit is of another kind.
 #[must_use]
 pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     if matches!(slow.unit, Unit::Target(_) | Unit::Process(_)) {

@@ -40,7 +40,7 @@ impl ReadsFirst {
     }
 }
 
-/// Result of the first pass: division of the run into time windows, usual durations, and what waits and polls show.
+/// Result of the first pass: time windows, usual durations of calls, and data about waits, polled files and overwritten blocks.
 #[derive(Debug)]
 pub struct Frame {
     /// Time windows into which the run is divided.

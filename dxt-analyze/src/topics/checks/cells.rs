@@ -32,7 +32,7 @@ pub struct Cells(Followed<(FileId, u64), Cell>);
 /// Bytes of one file that several processes read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Redundant bytes: for each byte, number of processes that read it minus 1.
+    /// Redundantly read bytes (lower bound): bytes read, summed over processes, minus the length of the regions in which they were read.
     pub bytes: u64,
     /// Largest number of processes that read from one cell (file region of fixed size).
     pub readers: u32,

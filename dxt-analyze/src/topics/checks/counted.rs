@@ -54,8 +54,8 @@ pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &
     }
 }
 
-/// Adds Darshan's counts of sequential accesses, which cover all accesses. `ranks`: number of ranks, each of whose first access has no
-/// predecessor.
+/// Adds Darshan's counts of sequential accesses (`order`), which cover all accesses, to the reads or writes of a file. `ranks`: number of
+/// ranks, each of whose first access has no predecessor.
 fn add_order(direction: &mut Direction, order: &Order, ranks: u64) {
     let placed = order.known.saturating_sub(ranks);
     let random = placed.saturating_sub(order.sequential);

@@ -39,8 +39,8 @@ impl PutOff {
         self.came.len()
     }
 
-    /// Adds a range, and returns how many of its bytes were already in the set; `None`, without adding the range, if it is not exactly one
-    /// block.
+    /// Adds the range `start..end`, accessed at `time`, and returns how many of its bytes were already in the set; `None`, without adding
+    /// the range, if it is not exactly one block.
     #[inline]
     pub(super) fn add(&mut self, start: u64, end: u64, time: u64) -> Option<u64> {
         if end - start != self.length || !start.is_multiple_of(self.length) {

@@ -216,7 +216,8 @@ impl Ranges {
         self.insert_among(start, end, time)
     }
 
-    /// Adds a range, and merges it with all ranges that it touches. Returns how many of its bytes were already in the set.
+    /// Adds the range `start..end`, accessed at `time`, and merges it with all ranges that it touches. Returns how many of its bytes were
+    /// already in the set.
     fn insert_among(&mut self, start: u64, end: u64, time: u64) -> u64 {
         let (mut from_byte, mut behind_byte, mut latest, mut known) = (start, end, time, 0);
         while let Some((place, first, run)) = self.last_reaching(end, start) {

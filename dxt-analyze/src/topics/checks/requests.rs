@@ -155,10 +155,11 @@ fn small_of(
 
 /// Divisor of the minimum number of small calls for a finding, if slow small calls take most of the time.
 const OF_SLOW: u64 = 10;
-/// Minimum mean size of slow small calls, bytes, at which [`OF_SLOW`] applies. The cost of shorter calls is reported by
-/// [`crate::topics::causes::shape::tiny`], however few they are.
+/// Minimum mean size of slow small calls, bytes, for the lower minimum number of calls (divided by [`OF_SLOW`]) to apply. The cost of
+/// shorter calls is reported by [`crate::topics::causes::shape::tiny`], however few they are.
 const NOT_TINY: u64 = 16 << 10;
-/// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for [`OF_SLOW`] to apply.
+/// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for the lower minimum number of calls (divided by
+/// [`OF_SLOW`]) to apply.
 const TWICE: u64 = 2;
 
 /// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time of
@@ -231,7 +232,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 const A_FEW: u64 = 10;
 /// Multiple of `slow_small_ns` at which the mean time of slow small writes counts as very slow.
 const VERY: u64 = 5;
-/// Minimum share of a time that counts as most of it.
+/// Minimum share of a total time at which a part counts as most of the time.
 const MOST_OF_IT: f64 = 0.5;
 
 fn slow_writes(m: &Measured<'_>, out: &mut Verdicts) {

@@ -118,7 +118,7 @@ impl Verdicts {
         self.findings.extend(found);
     }
 
-    /// Adds a check that did not apply, with the reason `why`.
+    /// Adds a check that did not apply, for the reason `why`. `code` and `threshold` are those of the finding that the check can have.
     pub fn skip(&mut self, check: &'static str, code: Code, threshold: Amount, why: &str) {
         let verdict = Verdict::NotApplicable;
         self.rows.push(Checked {
@@ -132,7 +132,8 @@ impl Verdicts {
         });
     }
 
-    /// Adds a second condition to the check added last: a finding requires that `measured` is at least `least`.
+    /// Adds a second condition to the check added last: a finding requires that the amount with the name `what`, which is `measured`, is at
+    /// least `least`.
     pub fn also(&mut self, what: &'static str, measured: Amount, least: Amount) {
         if let Some(row) = self.rows.last_mut() {
             row.also = Some(Condition { what, measured, least });

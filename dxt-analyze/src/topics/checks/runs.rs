@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// Ends the run and adds it to `into`; `goal` is the length of a merged request, bytes.
+    /// Ends the run, which `process` made, and adds it to `into`; `goal` is the length of a merged request, bytes.
     #[inline]
     pub fn finish(&mut self, into: &mut Direction, process: ProcessId, goal: u64) {
         if self.calls.count == 0 {

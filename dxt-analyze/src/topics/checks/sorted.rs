@@ -35,8 +35,8 @@ fn last_at_most(lowest: &[u64], key: u64) -> Option<usize> {
     lowest.partition_point(|one| *one <= key).checked_sub(1)
 }
 
-/// Returns the index of the last entry of `chunk` whose key is at most `key`. Not by binary search: not all chunks fit a cache, so each
-/// step would wait for memory, while the loads of this scan are independent and overlap.
+/// Returns the index of the last entry of `chunk` whose key is at most `key`; `None` if there is none. Not by binary search: not all chunks
+/// fit a cache, so each step would wait for memory, while the loads of this scan are independent and overlap.
 #[inline]
 fn last_in(chunk: &[Entry], key: u64) -> Option<usize> {
     if chunk.last().is_some_and(|last| last.0 <= key) {
@@ -114,7 +114,7 @@ impl Sorted {
         self.insert_behind(self.floor(key), key, run);
     }
 
-    /// Adds an entry behind `place`, or before all others if `place` is `None`; returns its position.
+    /// Adds the entry `key`, `run` behind `place`, or before all others if `place` is `None`; returns its position.
     pub(super) fn insert_behind(&mut self, place: Option<Position>, key: u64, run: Comb) -> Position {
         self.len += 1;
         let mut at = match place {

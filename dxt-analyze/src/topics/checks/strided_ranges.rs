@@ -13,7 +13,7 @@ pub(super) struct Comb {
 }
 
 impl Comb {
-    /// Creates an entry for a single byte range of `length` bytes.
+    /// Creates an entry for a single byte range of `length` bytes, last accessed at `time`.
     #[inline]
     pub(super) fn single(length: u64, time: u64) -> Self {
         Self { length, stride: 0, count: 1, time }
@@ -47,7 +47,8 @@ impl Comb {
         (from.min(self.count), behind.min(self.count))
     }
 
-    /// Counts the bytes of `start..end` in the ranges with indices `from..behind`, all of which must touch `start..end`.
+    /// Counts the bytes of `start..end` in the ranges with indices `from..behind`, all of which must touch `start..end`; `first` is the
+    /// start of the first range of all.
     #[inline]
     pub(super) fn known(&self, first: u64, (from, behind): (u64, u64), start: u64, end: u64) -> u64 {
         if from >= behind {

@@ -111,7 +111,7 @@ pub struct Repeated {
 }
 
 impl Repeated {
-    /// Adds a call of `length` bytes at `offset` that took `time_ns` ns, of whose bytes `bytes` had been moved before.
+    /// Adds a call of `process`: `length` bytes at `offset` in `time_ns` ns, of which `bytes` bytes had been moved before.
     pub fn add(&mut self, process: ProcessId, bytes: u64, offset: u64, length: u64, time_ns: u64) {
         if bytes == 0 {
             return;

@@ -79,8 +79,8 @@ impl WalkedFile {
         if writes { &mut self.sums.written } else { &mut self.sums.read }.merge(&sum);
     }
 
-    /// Adds one read or write to the request statistics: its size, and its offset relative to the previous one. `reported`: true if Darshan
-    /// has counted the order of accesses.
+    /// Adds one read or write to the request statistics: its size, and its offset relative to the previous access. `reported`: true if
+    /// Darshan has counted the order of accesses.
     // Called for every call that does not continue the one before.
     #[inline(always)]
     pub(super) fn request(

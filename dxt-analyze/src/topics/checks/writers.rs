@@ -32,7 +32,8 @@ pub(super) fn written_by_several(run: &Run) -> FxHashSet<FileId> {
 pub struct Writers {
     /// Written ranges per file; `None` if two processes wrote, or may have written, the same byte.
     files: FxHashMap<FileId, Option<Ranges>>,
-    /// Number of ranges added. Above the limit, nothing is known about any file, so the result does not depend on the order of processes.
+    /// Number of ranges added. Above [`HELD_RANGES`], nothing is known about any file, so the result does not depend on the order of
+    /// processes.
     given: usize,
 }
 

@@ -97,7 +97,7 @@ fn repeats(
     Ok(report)
 }
 
-/// Compares two loaded runs; the thresholds of `before` apply to both.
+/// Compares two loaded runs; the thresholds of `before` apply to both. Tables show at most `top` rows.
 #[must_use]
 pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
     let measured = |run: &Run| vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })];

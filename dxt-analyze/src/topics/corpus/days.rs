@@ -53,7 +53,7 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// Opens the corpus in directory `place`, creating it if missing, and repairs traces of an interrupted run.
+    /// Opens the corpus in directory `place`, creating it if missing, and repairs what an interrupted run of the command left incomplete.
     ///
     /// # Errors
     /// Fails if another run is using the corpus, or if the corpus cannot be read.
@@ -292,7 +292,8 @@ fn kept(lines: impl BufRead, file: &Path) -> Result<Vec<Kept>> {
     lines.lines().map(|line| parse(&line?, file)).collect()
 }
 
-/// Writes the tables of a day to the new directory `folder`, and syncs the directory to disk.
+/// Writes the tables of a day, made from job rows (`jobs`) and call durations (`runs`), to the new directory `folder`, and syncs the
+/// directory to disk.
 fn write(folder: &Path, jobs: &[Kept], runs: Paces) -> Result<()> {
     let mut tables = Tables::new(folder, false)?;
     for Kept { done, .. } in jobs {

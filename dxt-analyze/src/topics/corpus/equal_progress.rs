@@ -30,11 +30,13 @@ const OUTSIDE: f64 = 0.05;
 /// Cap on the slowdown factor of a piece (consecutive calls of one kind) in the search for the slow span: very slow reads must not hide
 /// when slow writes began.
 const MOST: f64 = 2.0;
-/// Minimum distance between a slow run and the others, as a multiple of the others' range (maximum - minimum).
+/// Minimum distance of a slow run's mean log duration above those of the other runs, as a multiple of their range (maximum - minimum).
 const RANGES: f64 = 1.0;
-/// Minimum distance as in [`RANGES`], with few others: two, or at most [`FEW`] after slow runs were excluded.
+/// Multiple in place of [`RANGES`] (minimum distance above the other runs, in ranges) if the other runs are few: two, or at most [`FEW`]
+/// after slow runs were excluded.
 const RANGES_OF_FEW: f64 = 3.0;
-/// Minimum distance of a slow run above the upper quartile, in interquartile ranges: Tukey, Exploratory Data Analysis, 1977 ("far out").
+/// Minimum distance of a slow run's mean log duration above the upper quartile of the other runs, in interquartile ranges: Tukey,
+/// Exploratory Data Analysis, 1977 ("far out").
 const FENCE: f64 = 3.0;
 /// Minimum number of other runs for which quartiles are used.
 const FENCED: usize = 15;
@@ -221,8 +223,8 @@ impl<'a> HeldAgainst<'a> {
     }
 
     /// True if the run's value `mine` exceeds the values of `others` by more than chance allows: by the minimum factor (larger if `few`
-    /// other runs), and significantly after correction for all runs and pieces that were tested. `slow`: pieces of which the values are
-    /// means.
+    /// other runs), and significantly after correction for all runs and pieces that were tested. Values are means over the pieces
+    /// (consecutive calls of one kind) with the indices `slow`.
     fn is_above(&self, run: usize, mine: f64, others: &[(f64, usize)], slow: &[usize], few: bool) -> bool {
         // The correction for multiple tests is needed since the slow span was chosen as the slowest: some short span is always above the median.
         let runs: Vec<usize> = others.iter().map(|(_, run)| *run).collect();
@@ -258,8 +260,8 @@ fn level(pieces: &[Piece]) -> f64 {
     mean(pieces.iter().map(|piece| piece.mean))
 }
 
-/// Returns the random scatter as [`HeldAgainst::noise`] does, but for many runs and with medians instead of means, which a few slow runs do
-/// not shift.
+/// Returns the random scatter of single pieces (consecutive calls of one kind) in many runs, as [`HeldAgainst::noise`] does for few, but
+/// with medians instead of means, which a few slow runs do not shift.
 fn noise_of_many(pieces: &[Vec<Piece>]) -> f64 {
     let measured = pieces.len().min(MEASURED);
     let runs: Vec<&Vec<Piece>> = (0..measured).map(|at| &pieces[at * pieces.len() / measured]).collect();
@@ -281,6 +283,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
 
 /// Returns the slow span of a run as a range of pieces in time order: the range with the largest sum of (log slowdown - `ln(NAMED)`);
 /// `None` if no sum is positive. Other runs define normal here, so the span may cover more than half of the run, unlike in `causes`.
+/// `above`: log slowdown of each piece.
 fn span(above: &[f64]) -> Option<Range<usize>> {
     let (mut best, mut most, mut from, mut sum) = (None, 0.0, 0, 0.0);
     for (at, value) in above.iter().enumerate() {
@@ -295,8 +298,8 @@ fn span(above: &[f64]) -> Option<Range<usize>> {
     best
 }
 
-/// Trims the parts at both ends of a span in which hardly any time is lost in reads, writes or syncs. Otherwise, calls that chance makes
-/// slightly slow before the very slow ones would set the start.
+/// Trims a span of pieces (`range`) at both ends by the parts in which hardly any time is lost in reads, writes or syncs. `lost`: type of
+/// call and time lost, by piece. Otherwise, calls that chance makes slightly slow before the very slow ones would set the start.
 fn where_it_is_lost(range: Range<usize>, lost: &[(Does, f64)]) -> Range<usize> {
     let within = &lost[range.clone()];
     let mut kept = None::<Range<usize>>;

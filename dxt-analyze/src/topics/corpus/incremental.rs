@@ -23,7 +23,7 @@ struct Wanted {
 }
 
 /// Reads new or changed jobs, and adds their rows to the corpus in directory `place`. Returns the result over the jobs read, and the number
-/// of all other jobs in the corpus.
+/// of all other jobs in the corpus. `at_a_time`: maximum number of jobs read at a time.
 ///
 /// # Errors
 /// Fails if nothing is found, or the corpus cannot be read or written.

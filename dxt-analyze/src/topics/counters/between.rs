@@ -20,9 +20,10 @@ pub(super) struct Extremes {
     pub(super) deviation_ns: Option<f64>,
 }
 
-/// Returns the extremes over processes of the time that `of` selects from `times`. `whose` selects the reduced records (each stands for
-/// several ranks) to include: those of the given layers, or, if the list is empty, those of each file at the layer that the program called;
-/// `None`: no such records. Returns `None` if ranks were reduced and no record shows how they differ.
+/// Returns minimum, maximum and deviation, over processes, of a time in I/O calls, which `of` selects from each process's `times`.
+///
+/// `whose`: layers whose reduced records (each stands for several ranks) count; if empty, the layer that the program called, for each file;
+/// `None` for no such records. Returns `None` if ranks were reduced and no record shows how they differ.
 pub(super) fn extremes(
     run: &Run,
     times: &[(ProcessId, Times)],

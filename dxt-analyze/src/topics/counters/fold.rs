@@ -195,8 +195,8 @@ struct Current {
     number: ProcessId,
     /// By stream (one operation, file and caller): counters, end of the previous call, and number of calls with a known offset.
     streams: Vec<(Counters, Previous, u64)>,
-    /// For each stream, index of the first stream of the same file, operation, caller and outcome (itself, or one whose offsets are not
-    /// estimated): they share one call order.
+    /// For each stream, index of the first stream (often itself) with the same file, operation, caller and outcome: the calls of such
+    /// streams form one sequence. They differ only in open flags, or in whether offsets are estimated.
     follows: Vec<usize>,
     profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
 }

@@ -59,7 +59,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Adds a system call; its outer call, if any, is read later.
+    /// Adds a system call on `length` bytes of a file, from `start` to `end`; its outer call, if any, is read later.
     #[inline]
     pub fn inner(&mut self, kind: Kind, file: FileId, length: u64, start: u64, end: u64) {
         self.wait(Waiting { file, kind, start, end, length, group: None });

@@ -44,8 +44,8 @@ pub struct RoundsRow {
     pub wanted_bytes: u64,
     /// Number of processes that made the MPI-IO calls.
     pub processes: u64,
-    /// Cost of the rounds, ns: (time outside of system calls - exchange + time in locks, per rank that moves data) × (1 - 1/rounds) ×
-    /// processes.
+    /// Cost of the rounds, ns: (time outside of system calls - time to exchange data + time in locks, per rank that moves data) × (1 -
+    /// 1/rounds) × processes.
     pub cost_ns: u64,
 }
 

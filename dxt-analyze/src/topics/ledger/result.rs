@@ -104,6 +104,7 @@ fn sums(run: &Run, totals: &[StreamTotal]) -> Vec<Sums> {
 
 impl Sums {
     /// Returns the time in I/O calls, divided by activity. The parts inside MPI-IO and HDF5 calls never exceed the time in these calls.
+    /// `waiting_ns`: time that the process waits in collective calls for the last rank.
     fn divided(&self, waiting_ns: u64) -> Parts {
         let mut parts = self.parts;
         parts.system_ns = self.inside_ns.min(self.library_ns);

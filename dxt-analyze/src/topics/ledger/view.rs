@@ -79,7 +79,7 @@ impl Outcome for LedgerReport {
 /// Minimum difference between a process's share of time in I/O and the mean share at which the summary sentence names the process.
 const FAR_ABOVE: f64 = 0.1;
 
-/// Formats a share in percent, with `at_least` before it if it is not empty.
+/// Formats a share in percent, after the words `at_least` if these are not empty.
 fn percent(share: f64, at_least: &str) -> String {
     match share * 100.0 {
         small if small > 0.0 && small < 0.05 && at_least.is_empty() => "less than 0.1 %".to_owned(),

@@ -219,9 +219,9 @@ measures! {
         let forms = &run.forms;
         share_if_any(forms.collective, forms.independent.saturating_add(forms.collective).saturating_add(forms.nonblocking))
     };
-    /// Share of POSIX reads and writes that begin exactly where the previous one ended.
+    /// Share of POSIX reads (or writes) that begin exactly where the process's previous read (or write) of the file ended.
     CONSECUTIVE_SHARE = "consecutive_share", "Consecutive POSIX calls", "consecutive_share", Share, |run| ordered(run, |row| row.consecutive);
-    /// Share of POSIX reads and writes that begin at or after the end of the previous one.
+    /// Share of POSIX reads (or writes) that begin at or after the end of the process's previous read (or write) of the file.
     SEQUENTIAL_SHARE = "sequential_share", "Sequential POSIX calls", "sequential_share", Share, |run| ordered(run, |row| row.sequential);
     /// Share of POSIX reads and writes that do not begin at a multiple of the stripe size or, if unknown, the preferred I/O size.
     UNALIGNED_SHARE = "unaligned_share", "Unaligned POSIX calls", "unaligned_share", Share, |run| {

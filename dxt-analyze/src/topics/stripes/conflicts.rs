@@ -70,7 +70,7 @@ pub fn conflicts(batch: &[StripeKey], writes: &[Write], nodes: &[u32], handovers
 }
 
 /// Groups `writes` by stripe: returns their indices, and the end of each stripe's group. Uses counting sort, which is cheaper than
-/// comparisons: writes arrive process by process, mostly in order of stripes.
+/// comparisons: writes arrive process by process, mostly in order of stripes. `slots`: number of stripes.
 fn by_slot(slots: usize, writes: &[Write]) -> (Vec<u32>, Vec<usize>) {
     let mut behind = vec![0_usize; slots];
     for write in writes {

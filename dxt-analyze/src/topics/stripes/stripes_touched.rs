@@ -42,7 +42,8 @@ impl StripesTouched {
         })
     }
 
-    /// Computes the same stripes as [`Self::of`], but faster, for frequent calls.
+    /// Computes the stripes that `length` bytes at `offset` touch, as [`Self::of`] does, but faster, from a layout prepared for many
+    /// lookups.
     #[inline]
     #[must_use]
     pub fn on(placed: &Placed<'_>, offset: i64, length: u64) -> Option<Self> {

@@ -31,7 +31,7 @@ struct Moved {
     most: usize,
 }
 
-/// Returns the claim (finding with its saving) of a finding that a file has few aggregators.
+/// Makes a claim (finding with its saving) of a finding about too few aggregators on a file; `None` if nothing is saved.
 ///
 /// `theirs`: index and cell of the calls that move the file's bytes; `inside`: time of system calls inside of collective calls by class,
 /// ns. Other time of these processes is not counted.

@@ -11,14 +11,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Part of a file's bytes below which a target counts as unused.
 const BARELY: f64 = 0.02;
-/// Largest part of a file's targets that aliased requests reach.
+/// Requests on a file count as aliased if they use at most this part of its storage targets.
 const FEW: f64 = 0.5;
-/// Fewest rows of stripes that requests span: below, the file is short.
+/// Minimum number of rows of stripes (stripe size × number of targets, in bytes) between the first and the last byte that requests reach,
+/// for them to count as aliased: a shorter file may lie on few targets only.
 const ROWS: u64 = 2;
 /// Least part of the queueing time that is on aliased files, for the finding about the queue to be replaced.
 const MOST: f64 = 0.8;
 /// Replaces claims (findings with their savings) about queues on few targets by claims that name aliasing as their cause: blocks at
-/// multiples of a row of stripes.
+/// multiples of a row of stripes. `files`: results of the stripe audit.
 pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]) {
     for claim in claims.iter_mut().filter(|claim| claim.finding.code == Code::FEW_TARGETS) {
         let mut of: BTreeMap<FileId, f64> = BTreeMap::new();

@@ -7,9 +7,9 @@ use crate::topics::Whole;
 use crate::topics::ledger::busy::has_threads;
 use crate::words::verdict::by_turns;
 
-/// Least share of the run time that overlapping might save.
+/// Least share of the run time that overlapping computation and I/O might save, for a finding.
 const LEAST: f64 = 0.1;
-/// Fewest phases with I/O.
+/// Fewest phases (from one synchronization or pause to the next) with I/O, for a finding.
 const BURSTS: u64 = 4;
 /// Minimum part of the I/O time in reads alone or in writes alone, for a finding.
 const MOST: f64 = 0.6;

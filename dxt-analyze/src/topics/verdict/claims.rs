@@ -22,14 +22,15 @@ use trace_format::op::Layer;
 
 /// Ranks count as alternating if overlapping their calls would save at least this part of the time with any process in a call.
 const BY_TURNS: f64 = 0.4;
-/// The part required in place of [`BY_TURNS`] inside MPI-IO, where aggregators follow one another a little even in a healthy run.
+/// Minimum part of the time in calls that overlapping would save (in place of [`BY_TURNS`]) inside MPI-IO, where aggregators follow one
+/// another a little even in a healthy run.
 const BY_TURNS_INSIDE: f64 = 0.6;
 /// Minimum ratio of the usual duration of calls to that of the fastest calls of the same file, class and size, from which the usual calls
 /// count as waiting for others.
 const CONTENDED: f64 = 2.0;
 /// Size of the largest file that kernel read-ahead reads as a whole, bytes: the order of reads in it does not matter.
 const IN_CACHE: u64 = 64 << 10;
-/// If each rank reads only its own part of a file and passes it on to the others, this part of the saved reading time remains: passing on
+/// Part of the saved reading time that counts if each rank reads only its own part of a file and passes it on to the others: passing on
 /// costs the rest.
 const PASSED_ON: f64 = 0.85;
 /// Size octave (bit length of the bytes) from which a request is large: 1 MiB.
@@ -62,9 +63,9 @@ pub(crate) struct Mending<'g, 'a> {
     whole: WholeFiles,
     /// By file: number of processes that read it.
     readers: FxHashMap<FileId, usize>,
-    /// By file: bytes read.
+    /// By file: bytes read from it by system calls, summed over processes.
     read: FxHashMap<FileId, u64>,
-    /// By class of calls: time of system calls inside collective MPI-IO calls, ns.
+    /// Files that several processes read or write.
     shared: FxHashSet<FileId>,
     /// True if another finding is about repeated reads of the same bytes, whose saving must not be counted twice.
     reread: bool,
@@ -229,8 +230,8 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.extents.get(&file).map_or(1.0, |bytes| (*bytes as f64 / each.max(1.0)).min(1.0))
     }
 
-    /// Returns the part of the time in system calls that is not in syncs, opens and so on inside MPI-IO and HDF5, whose timing the library
-    /// decides.
+    /// Returns the share of the time in system calls that is spent in the program's own calls or in reads and writes inside MPI-IO and
+    /// HDF5. All else (syncs, opens and so on inside these libraries) is made when the library decides.
     fn of_their_own(&self) -> f64 {
         let leaf = || self.cube.cells.iter().filter(|cell| cell.leaf);
         let theirs = |cell: &&Cell| !cell.inside || DATA.contains(&cell.class);

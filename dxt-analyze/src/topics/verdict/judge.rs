@@ -57,7 +57,7 @@ fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Findin
     all().find(|other| other.is_same(finding)).or_else(|| all().find(replaces))
 }
 
-/// True if a finding is about the job's I/O, not about the trace.
+/// True if a finding is about the job's I/O, and so gets a saving and severity; false for findings about the trace.
 fn is_priced(finding: &Finding) -> bool {
     !completeness::CODES.contains(&finding.code)
 }
@@ -90,8 +90,8 @@ pub(crate) fn price(run: &Run, layout: Option<&Path>, output: &Output, findings:
     Ok(())
 }
 
-/// Returns the result that `take` chooses from those of all topics on `run`, with the severities and savings of the run's report for `findings` of
-/// it: no pass over the trace is made twice.
+/// Analyses `run` by all topics, and returns what `take` chooses from their results. The result's findings (selected by `findings`) get the
+/// severities and savings that they have in the run's report. No pass over the trace is made twice.
 ///
 /// # Errors
 /// Returns an error if the layouts are invalid.
@@ -110,7 +110,7 @@ pub(crate) fn with_prices<T>(
     Ok(out)
 }
 
-/// Returns all findings of all topics, each once: those of the verdict in its order, then the others.
+/// Returns all findings of all topics, each once: those of the verdict in its order, then all further ones.
 pub(crate) fn findings(whole: &Whole<'_>, verdict: &Verdict) -> Vec<Finding> {
     let mut all: Vec<Finding> = verdict.findings.iter().map(|weighed| weighed.finding.clone()).collect();
     let others: Vec<Finding> = whole
@@ -255,7 +255,7 @@ fn is_the_same(one: &Claim, other: &Claim) -> bool {
 /// claim saves at least this part of what the finding saves.
 const AS_MUCH: f64 = 0.8;
 
-/// True if a claim of `causes` with the same code explains most of a finding about all small requests.
+/// True if `claim` is about all small requests, and a claim of `causes` with the same code saves nearly as much.
 fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
     let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();

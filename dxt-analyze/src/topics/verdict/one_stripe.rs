@@ -7,7 +7,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::text::units;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest processes that share the file.
+/// Fewest processes that share a file on one storage target, for the file to be mentioned.
 const SHARED_BY: usize = 4;
 /// Minimum part of the time in all calls that is on the file, for the file to be mentioned.
 const MOST: f64 = 0.5;

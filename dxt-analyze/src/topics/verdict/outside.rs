@@ -61,8 +61,8 @@ pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }
 
-/// Returns one claim (finding with its saving), about the time outside of system calls of that kind of calls that has most of it; `None` if
-/// there is little. `others`: the claims so far.
+/// Returns one claim (finding with its saving) about the kind of MPI-IO or HDF5 calls with most time outside of system calls; `None` if this
+/// time is little. `others`: the claims made so far.
 pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let mut by: BTreeMap<(Class, Way), Sum> = BTreeMap::new();
@@ -207,8 +207,8 @@ fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Returns the number of files with a single stripe and many bytes moved (at least [`MUCH`]), and the bytes moved on the one with most;
-/// `None` without such files.
+/// Returns the number of files with a single stripe and at least [`MUCH`] bytes moved, and the largest number of bytes moved on one of
+/// them; `None` without such files.
 fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write)) {

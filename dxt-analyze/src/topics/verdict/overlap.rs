@@ -38,7 +38,7 @@ impl Kept {
     }
 }
 
-/// Returns one claim about operations that could overlap computation.
+/// Returns one claim (finding with its saving) about asynchronous operations that could overlap computation; `None` if there are none.
 pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let run = cube.run;

@@ -15,8 +15,8 @@ const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL
 const TOLD_OUTSIDE: [Code; 5] =
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
-/// Returns the share of the time in calls that no finding explains, and its largest part. `left`: unexplained time by cell (similar calls
-/// of one process), ns; `cards`: findings of the verdict.
+/// Returns the share of the time in calls that no finding explains, and its largest part; `None` without time in calls. `left`: unexplained
+/// time by cell (similar calls of one process), ns; `cards`: findings of the verdict.
 pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Rest> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);

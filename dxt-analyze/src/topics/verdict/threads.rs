@@ -16,7 +16,8 @@ const SHARED: f64 = 2.0 / 3.0;
 /// the span of all threads together. Threads that are created one after another, each for one piece of work, stay below.
 const MEANWHILE: f64 = 0.6;
 
-/// Returns one claim, about the process that loses most time by serialized threads.
+/// Returns a claim (finding with its saving) about the process that loses most time by serialized threads; `None` if no process has such
+/// threads.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let cube = &whole.causes.cube;
     let run_ns = whole.causes.result.run_ns as f64;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 /// Least part of the waiting time at targets that is in reads of the same bytes, for all of it to be attributed to these bytes.
 const MOST: f64 = 0.5;
-/// The part required in place of [`MOST`] if the claim says that a target is slow by itself.
+/// Least part of the waiting time at targets that is in reads of the same bytes (in place of [`MOST`]), for a claim that a target is slow by
+/// itself.
 const NEARLY_ALL: f64 = 0.9;
 
 /// Removes claims (findings with their savings) about busy or slow targets from `causes` if most of their waiting time is in reads of the

@@ -20,7 +20,7 @@ const NEARLY: f64 = 0.75;
 /// Least share of the best saving that a contrast needs to rank first (a unit slower than its peers): less than [`NEARLY`], as contrasts
 /// are proven within the run.
 const CLEARLY: f64 = 0.5;
-/// Minimum share of the run time that a finding must save to be shown on its own when all larger ones are placed.
+/// Minimum share of the run time that a finding must save for a card of its own, after the findings with large savings are placed.
 const NOTHING: f64 = 0.001;
 
 /// Codes of findings that explain why calls are long or ranks arrive late.
@@ -314,7 +314,8 @@ pub(super) fn is_contrast(code: Code) -> bool {
     is_longer(code) || CODES.contains(&code)
 }
 
-/// True for findings that only sum up time outside of system calls: it cannot be saved as a whole, and it is not due to a number of calls.
+/// True for findings that only sum up time outside of system calls: this time cannot be saved as a whole, and is not due to a number of
+/// calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
     [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
         && finding.about.calls.is_none()

@@ -55,7 +55,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
 }
 
 /// Returns a claim (finding with its saving) about failed queries on paths that the process finds later: the process waits for files that
-/// others make. `calls`: number of all queries.
+/// others make. `None` if such queries are few, or less than half of all. `calls`: number of all queries. `asks`: true for cells (groups of
+/// similar calls) of such queries.
 fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<Claim> {
     let failed = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.failed);
     let found: FxHashSet<(ProcessId, FileId)> = cube

@@ -32,7 +32,7 @@ struct Filling {
     savings: Savings,
 }
 
-/// Finds pairs of process and file with about one or two small reads per write and no larger reads.
+/// Finds pairs of process and file with about one or two small reads per write and no larger reads; `None` if there are none.
 fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();

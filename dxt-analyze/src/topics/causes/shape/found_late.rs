@@ -12,13 +12,13 @@ use crate::words::common::Who;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest waits that show polling: of one process, or for one file (then each wait has at least [`TWICE`] failed queries).
+/// Fewest waits of one process, or for one file (each then with at least [`TWICE`] failed queries), that together count as polling.
 const SEVERAL: usize = 3;
 /// Fewest failed queries in a wait, for it to count among the waits for one file.
 const TWICE: u64 = 2;
-/// Fewest failed queries by which a single wait shows polling: a process with fewer may look for the file after each step of its work.
+/// Fewest failed queries at which a single wait counts as polling: a process with fewer may look for the file after each step of its work.
 const FEWEST: u64 = 4;
-/// Largest mean interval between failed queries by which a single wait shows polling, ns.
+/// Largest mean interval between failed queries at which a single wait counts as polling, ns.
 const SELDOM_NS: u64 = 1_000_000_000;
 
 /// Returns one claim (finding with its saving) about all files that processes find late. Leaves out waits during which the process makes

@@ -14,7 +14,8 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
+/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
+/// arrivals of any rank.
 const MOSTLY: f64 = 0.5;
 /// Least part of the lateness that the rank's own I/O calls may explain, for the rank not to be blamed for computing longer.
 const MAY_BE: f64 = 0.5;
@@ -37,7 +38,8 @@ pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
 }
 
 /// Returns the claim (finding with its saving) about stragglers in a group of processes (`who`), a part of all ranks, that calls MPI's own
-/// collectives together. Its cost is at most the time that the other ranks wait at synchronization points of all ranks.
+/// collectives together; `None` if chance or the stragglers' own I/O may explain the lateness. The claim's cost is at most the time that
+/// the other ranks wait at synchronization points of all ranks.
 fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
     let found = late(sync_points)?;
     let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;

@@ -16,7 +16,8 @@ use trace_format::op::Layer;
 const RANKS: usize = 3;
 /// Fewest files that a straggler (a rank that arrives last) opens last, for a finding.
 const FEWEST: usize = 2;
-/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
+/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
+/// arrivals of any rank.
 const MOSTLY: f64 = 0.7;
 
 /// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.

@@ -19,9 +19,10 @@ const FEWEST: usize = 8;
 const AT_MOST: f64 = 0.34;
 /// Largest ratio of a rank's calls and bytes to the median, either way, for equal work.
 const AS_MUCH: f64 = 1.25;
-/// Least ratio of each slow rank's time in calls to the median of the others.
+/// Least ratio of each slow rank's time in calls to the median of the other ranks' times.
 const LONGER: f64 = 1.3;
-/// Least gap between the fastest slow rank and the slowest other rank, as a multiple of the spread of the others.
+/// Least gap between the time of the fastest slow rank and that of the slowest other rank, as a multiple of the spread of the other ranks'
+/// times.
 const GAP: f64 = 1.0;
 /// Part of the other ranks, the fastest, that is left out when their spread is measured.
 const FAST: f64 = 0.1;

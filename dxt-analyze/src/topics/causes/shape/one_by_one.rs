@@ -15,7 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST: usize = 4;
 /// Least ratio of time in calls, summed over ranks, to the length of the phase from its first to its last call: ranks do not pause.
 const WITHOUT_PAUSE: f64 = 0.8;
-/// Largest ratio of the ranks' summed spans, each first to last call, to the span of all: ranks do not overlap.
+/// Largest ratio of the sum of the ranks' time spans (each from the rank's first to its last call) to the span of all ranks together: a
+/// larger sum means that ranks overlap.
 const BESIDE: f64 = 1.1;
 /// Least part of the changes from one rank to the next at which the next begins as the other ends.
 const HANDED_ON: f64 = 0.8;
@@ -28,7 +29,8 @@ struct Turns {
     groups: u64,
     calls: u64,
     files: BTreeSet<FileId>,
-    /// Time that all ranks wait for the last one, without the longest rank's own time in calls, ns.
+    /// Time in calls of all ranks together (at most the length of the phase) minus that of the rank with most, ns: what a rank waits while
+    /// the others do their I/O.
     waits_ns: f64,
     writes: bool,
     reads: bool,

@@ -1,4 +1,4 @@
-//! Placement of files on storage targets: number of targets in use at a time, and if the file system seems to have others.
+//! Placement of files on storage targets: number of targets in use at a time, and if the file system seems to have further targets.
 
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};

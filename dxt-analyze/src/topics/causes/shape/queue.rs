@@ -91,8 +91,8 @@ fn claim(cube: &Cube<'_>, queue: Queue) -> Claim {
     Claim { is_load: true, ..Claim::on_files(cube, Code::FEW_TARGETS, queue.savings, words) }
 }
 
-/// True if targets serve calls of a class one after another: per duration of a call that meets no other, each target completes one call,
-/// and no call takes longer than one call of each process.
+/// True if targets serve calls of a class one after another. Conditions, with T as the duration of a call that meets no other: each target
+/// completes about one call per T, and no call takes much longer than T times the number of processes.
 fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();

@@ -17,7 +17,7 @@ const AGAIN: u64 = 8;
 /// Least part of the blocks read and then overwritten that are overwritten at once: a process that takes its time with other blocks uses
 /// the data.
 const AT_ONCE: f64 = 0.8;
-/// Least part of the process's reads of the file that read blocks which it then overwrites.
+/// Least part of a process's reads of a file that fetch blocks which the process then overwrites.
 const OF_READS: f64 = 0.5;
 
 /// Returns one claim (finding with its saving) about blocks that are read and then overwritten at once, in all files.

@@ -16,7 +16,7 @@ const AGAIN: u64 = 16;
 const TIMES: f64 = 6.0;
 /// Largest file, bytes, that is a state rather than a checkpoint.
 const SMALL: u64 = 16 << 20;
-/// Number of rewrites that remain in the estimated saving, out of each [`AGAIN`] rewrites.
+/// Number of rewrites, of each [`AGAIN`] made in this run, that would still be made after the fix: their time is not saved.
 const SELDOM: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]

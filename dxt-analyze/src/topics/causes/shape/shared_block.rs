@@ -77,8 +77,8 @@ fn similar(cell: &Cell) -> Option<Common> {
     (small || the_same).then_some((cell.file, cell.size, (!small).then_some((from, until))))
 }
 
-/// Least part of a queue's savings that must be in the cells (groups of similar calls) in which the savings of one block are, for the queue
-/// to be the block's.
+/// Minimum part of a queue's savings (time saved in calls that wait at few storage targets) that is in cells (groups of similar calls) with
+/// reads of one block, for these reads to count as the queue's cause.
 const OF_BLOCK: f64 = 0.5;
 
 /// True if a queue (calls that wait at few storage targets) consists mostly of reads of one of the blocks, and of calls that wait behind

@@ -69,7 +69,8 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     out
 }
 
-/// Returns the largest excess of a rank over the mean inside MPI-IO, ns: excess summed over the files on which that rank is slowest.
+/// Returns the largest excess of a rank's time in system calls inside MPI-IO over the mean, ns: summed over the files on which that rank is
+/// slowest.
 #[must_use]
 pub fn beyond_mean_inside(run: &Run) -> f64 {
     let mut by: std::collections::BTreeMap<u32, f64> = std::collections::BTreeMap::new();

@@ -90,7 +90,7 @@ fn savings(cube: &Cube<'_>, found: &BTreeMap<ProcessId, SlowThread>) -> Savings 
 }
 
 /// Returns the run time saved if the slow threads (`found`) were as fast as the other threads of their processes, ns: the longest process
-/// of each phase (from one synchronization or pause to the next) counts.
+/// of each phase (from one synchronization or pause to the next) counts. `work`: time of each process in calls, by phase.
 fn saved(cube: &Cube<'_>, work: &Work, found: &BTreeMap<ProcessId, SlowThread>) -> f64 {
     let phases = cube.slots.phases();
     let (mut now, mut then) = (vec![0.0_f64; phases], vec![0.0_f64; phases]);

@@ -17,7 +17,7 @@ const FEWEST: u64 = 32;
 const SMALL: u64 = 64 << 10;
 /// Least share of calls that fill or flush the buffer in the time of all small calls on C streams.
 const MOST: f64 = 0.8;
-/// Least mean duration of calls that fill or flush, as a part of the longest: else a few calls are long for another reason.
+/// Least mean duration of calls that fill or flush, as a part of the longest such call: else a few calls are long for another reason.
 const SIMILAR: f64 = 1.0 / 16.0;
 /// Largest size octave (bit length of the bytes) of requests that fit a C stream's buffer.
 const BUFFERED: u8 = 16;

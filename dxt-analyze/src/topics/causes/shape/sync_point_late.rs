@@ -15,7 +15,8 @@ use rustc_hash::FxHashMap;
 const FEWEST_RANKS: usize = 3;
 /// Fewest synchronization points at which the stragglers arrive last: a single one is an event, not a habit.
 const FEWEST: usize = 2;
-/// Least share that the stragglers must have in the cost (waits of others) of all last arrivals.
+/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
+/// arrivals of any rank.
 const MOSTLY: f64 = 0.7;
 
 /// Least median wait of the other ranks, as a part of the stragglers' lateness, for a finding.

@@ -18,15 +18,16 @@ const TINY: u8 = 14;
 const SEVERAL: u64 = 4;
 /// Fewest tiny calls of all processes in the run for a finding.
 const MANY: u64 = 32;
-/// Least share of one rank in the tiny calls at which another finding, about that rank, takes their place; and least share of calls on
-/// files of several processes at which calls may wait for each other.
+/// Two thresholds. If one rank makes at least this share of the tiny calls, another finding, about that rank, takes their place. Calls may
+/// wait for each other only if at least this share of them is on files of several processes.
 const ONE: f64 = 0.9;
 /// Time per byte that would remain if the bytes moved in large requests, ns.
 const NS_PER_BYTE: f64 = 1.0;
 /// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to count as waiting for each other.
 const QUEUED: f64 = 3.0;
 
-/// Largest ratio of the reads' slowdown to the mean number of calls in flight: a read can wait only for calls begun before it.
+/// Reads count as waiting for each other only if their slowdown is at most this many times the mean number of calls in flight: a read can
+/// wait only for calls begun before it.
 const BEFORE: f64 = 2.0;
 
 /// Returns a claim (finding with its saving) about tiny reads and one about tiny writes.
@@ -102,8 +103,8 @@ fn appended(cube: &Cube<'_>, file: FileId) -> bool {
     appended > others
 }
 
-/// True if chance does not explain the fastest of `calls` calls: the mean is `times` as long, more than the `spread` of log durations gives
-/// for so many calls; or log durations are skewed to the fast side (`leans`).
+/// True if chance cannot explain how fast the fastest of `calls` calls is. Either the mean duration is `times` that of the fastest call,
+/// more than the `spread` of log durations yields for so many calls; or log durations are skewed to the fast side (`leans`: skew).
 fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
     times.ln() >= spread * (least + 1.0) || leans >= LEANS

@@ -24,7 +24,7 @@ const NAMED: usize = 6;
 /// Ranks at a synchronization point, each with the time before it arrives, ns: the rank with the longest time arrives last.
 pub type SyncPoint = Vec<(ProcessId, f64)>;
 
-/// Stragglers: ranks for which the others wait.
+/// Stragglers: ranks that arrive last at synchronization points, so that all other ranks wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Late {
     /// Stragglers as indices into [`crate::model::Run::processes`], ascending; at most half of all ranks.
@@ -142,8 +142,8 @@ pub fn first_quartile(values: &[f64]) -> f64 {
     weighted_quantile(&mut similar, 0.25).unwrap_or_default()
 }
 
-/// Counts synchronization points at which at least half of `who` arrive after all others, and the wait is at least [`LATE`] of the longest
-/// one.
+/// Counts synchronization points at which at least half of `who` arrive after all others, and the others wait for them longer than the part
+/// [`LATE`] of the longest such wait.
 fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     let together = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);

@@ -31,7 +31,8 @@ const HIDDEN: u64 = 10;
 /// makes up most of the mean.
 const BURSTS: f64 = 4.0;
 
-/// Pattern that may be prefetched, with statistics of its reads.
+/// Squared coefficient of variation of the intervals between reads above which the reads count as bursts: a few long intervals (fewer than
+/// one in five) then make up most of the time.
 struct Candidate<'a> {
     pattern: &'a Pattern,
     file: FileId,

@@ -5,7 +5,8 @@ use super::{Advice, AheadRow, FilePart, OneCall, SameBytes, Strided, StripeRow};
 use crate::findings::{Code, Finding};
 use crate::words::signatures as words;
 
-/// Minimum difference, for a finding, between the shares of waiting reads that prefetching and that sequential read-ahead avoid.
+/// Minimum difference, for a finding, between two shares of the reads that wait for storage: those that prefetching by the pattern avoids,
+/// and those that sequential read-ahead avoids.
 const MORE: f64 = 0.5;
 /// Minimum cost (by the model) of the file's current stripe size / cost of the best stripe size, for a finding.
 const COSTS: f64 = 1.5;

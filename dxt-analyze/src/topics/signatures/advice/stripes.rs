@@ -135,7 +135,8 @@ fn row(run: &Run, phase: &Phase<'_>, options: &Options) -> Option<StripeRow> {
     })
 }
 
-/// Returns the requests interleaved: the first request of each process, then the second of each process, and so on.
+/// Returns (offset, length) of the requests of a phase's processes, interleaved: the first request of each process, then the second of each
+/// process, and so on.
 fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     let mut all: Vec<_> = phase.of.iter().take(RANKS).map(|pattern| expand_nest(&pattern.nest)).collect();
     let mut out = Vec::with_capacity(all.len() * REQUESTS);
@@ -145,7 +146,8 @@ fn in_turns(phase: &Phase<'_>) -> Vec<(u64, u64)> {
     out
 }
 
-/// Returns the distance between successive requests of a process, in bytes.
+/// Returns the distance in the file between successive requests of a process, in bytes. `requests`: (offset, length) of the requests of all
+/// `processes` processes, interleaved.
 fn period(requests: &[(u64, u64)], processes: usize) -> u64 {
     let next = requests.get(processes.min(RANKS));
     requests.first().zip(next).map_or(0, |((first, _), (next, _))| next.abs_diff(*first))

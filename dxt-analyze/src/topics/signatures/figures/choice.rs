@@ -93,7 +93,8 @@ fn candidate<'a>(run: &Run, total: &'a StreamTotal) -> Option<Candidate<'a>> {
     Some(Candidate { total, file: stream.file, within: stream.within(), layer, shift_ns: process.shift_ns })
 }
 
-/// Assigns a colour to each process; with more processes than colours, to each group of consecutive processes.
+/// Returns the colour index of each process of the run, and the label of each colour. `users`: processes to draw; if they are more than the
+/// colours, consecutive ones share a colour.
 fn colours(run: &Run, users: &BTreeSet<ProcessId>) -> (Vec<u8>, Vec<String>) {
     let mut inks = vec![NO_INK; run.processes.len()];
     let mut sorted: Vec<ProcessId> = users.iter().copied().collect();

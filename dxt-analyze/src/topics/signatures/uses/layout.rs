@@ -94,7 +94,8 @@ impl Cost {
     }
 }
 
-/// Returns the cost of a layout. `None` if there is no process, node or client, or if a 2-D layout has no group or more groups than nodes.
+/// Returns the cost of one request by each process under a layout, for the load `load` on `machine`. `None` if there is no process, node or
+/// client, or if a 2-D layout has no group or more groups than nodes.
 #[must_use]
 pub fn cost(layout: Layout, load: &Demand, machine: &Machine) -> Option<Cost> {
     let Demand { processes, nodes, per_client, request_bytes } = *load;

@@ -309,7 +309,7 @@ impl Access {
 
 impl Replay<'_> {
     /// Applies accesses to all layouts, one stripe size after another, so that the data of a stripe size is looked up once for all
-    /// accesses.
+    /// accesses. `bins`: number of time windows.
     fn candidates(&self, tally: &mut FileTally, accesses: &[Access], bins: usize) {
         for (OfSize { size, within, crossing }, fit) in self.sizes.iter().zip(&mut tally.fits) {
             fit.operations += accesses.len() as u64;

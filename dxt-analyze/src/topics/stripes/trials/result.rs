@@ -47,7 +47,7 @@ pub struct Trial {
     pub busiest_to_mean: f64,
     /// Mean number of targets that work in parallel: total bytes / sum over time windows of the busiest target's bytes.
     pub parallelism: f64,
-    /// Cost by the model, as bytes that one storage target could transfer in this time.
+    /// Cost of the layout by the model, expressed as the bytes that one storage target could transfer in that time.
     pub cost_bytes: u64,
 }
 

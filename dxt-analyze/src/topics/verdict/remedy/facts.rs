@@ -55,16 +55,16 @@ impl Calls {
     }
 }
 
-/// Reads or writes of a file.
+/// Reads, or writes, of a file by kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
-    /// Independent MPI-IO calls.
+    /// Independent MPI-IO reads (or writes) of the file.
     pub(crate) alone: Calls,
-    /// Collective MPI-IO calls.
+    /// Collective MPI-IO reads (or writes) of the file.
     pub(crate) together: Calls,
-    /// System calls inside MPI-IO and HDF5.
+    /// Reads (or writes) of the file by system calls inside MPI-IO and HDF5.
     pub(crate) inside: Calls,
-    /// System calls of the program itself.
+    /// Reads (or writes) of the file by system calls that the program itself makes.
     pub(crate) own: Calls,
 }
 
@@ -202,7 +202,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         self
     }
 
-    /// Returns the loop on a file that one collective call could replace.
+    /// Returns the loop of calls on a file that one collective call could replace; `None` if there is none.
     pub(crate) fn loop_on(&self, file: FileId) -> Option<&OneCall> {
         let name = &self.run.file(file)?.name;
         self.loops.iter().find(|one| one.file == *name)
@@ -217,7 +217,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         self.run.file_named(name)
     }
 
-    /// Returns the file with most bytes, of those that `wanted` accepts.
+    /// Returns the file with most bytes moved, of those that `wanted` accepts; `None` if none of these moved any.
     pub(crate) fn main(&self, wanted: impl Fn(&OfFile) -> bool) -> Option<FileId> {
         let all = self.files.iter().filter(|(_, file)| wanted(file) && file.bytes() > 0);
         all.max_by_key(|(at, file)| (file.bytes(), std::cmp::Reverse(**at))).map(|(at, _)| *at)
@@ -230,7 +230,7 @@ impl<'g, 'a> Facts<'g, 'a> {
         Some((main.stripe_size, u64::from(main.stripe_count)))
     }
 
-    /// Returns the storage targets of all layouts.
+    /// Returns the storage targets named by the known layouts of all files.
     pub(crate) fn targets(&self) -> BTreeSet<u32> {
         let parts = self.layouts.values().flat_map(|layout| &layout.components);
         parts.flat_map(|part| part.osts.iter().copied()).collect()
@@ -249,7 +249,8 @@ impl<'g, 'a> Facts<'g, 'a> {
         }
     }
 
-    /// Returns the value of a file's hint: the one that the program set or the one in effect, by `origin`.
+    /// Returns the value of a file's hint `key`: the one that the program set or the one in effect, by `origin`; `None` if there is no
+    /// record of it.
     pub(crate) fn hint(&self, file: FileId, origin: HintOrigin, key: &str) -> Option<&'a str> {
         let mut of = self.run.hints.iter().filter(|hint| hint.file == file && hint.origin == origin && hint.key == key);
         of.next().map(|hint| hint.value.trim())
@@ -261,7 +262,7 @@ impl<'g, 'a> Facts<'g, 'a> {
     }
 }
 
-/// Returns the library that implements MPI-IO in this run.
+/// Returns the library that implements MPI-IO in this run. `used`: true if the program uses MPI-IO.
 fn engine(run: &Run, used: bool) -> Engine {
     let mpi = run.info.mpi.as_ref();
     let (family, version) =

@@ -57,13 +57,13 @@ impl Destination {
 pub(crate) struct Remedy {
     /// Place where the lines are applied.
     pub(crate) what: Destination,
-    /// The settings, commands or lines themselves.
+    /// Settings, commands or source lines of the remedy, as text.
     pub(crate) lines: Vec<String>,
     /// `lines` as shell commands, if they are settings; else empty.
     pub(crate) typed: Vec<String>,
     /// Reason for the remedy and for its numbers.
     pub(crate) why: String,
-    /// Condition under which the remedy pays, if the findings do not show that it does.
+    /// Condition under which the remedy pays; `None` if the findings show that it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) only_if: Option<&'static str>,
     /// Code of the finding that the remedy fixes, if it is not the card's first finding (a card holds a finding and its duplicates).
@@ -257,8 +257,8 @@ pub(crate) fn key(line: &str) -> String {
     }
 }
 
-/// Returns a larger buffer for the tracer, so that it records all calls: 16 bytes for each call of the busiest process, twice the size of a
-/// packed segment.
+/// Returns a setting that enlarges the tracer's buffer, so that it records all calls: 16 bytes (twice a packed segment) for each call of
+/// the busiest process. `None` for logs, and if no calls are missing.
 fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
     const PACKED: u64 = 16;
     let run = facts.run;

@@ -78,7 +78,8 @@ pub(super) fn collective(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Rem
     out
 }
 
-/// Returns lines that set a view of the file equal to a loop of calls.
+/// Returns source lines (Python if `python`, else C) that set an MPI file view on the bytes that a loop of calls accesses, so that one call
+/// can replace the loop.
 fn view_of(one: &OneCall, python: bool) -> [String; 2] {
     let begins = one.displacement();
     if python {
@@ -108,7 +109,7 @@ fn collective_metadata(facts: &Facts<'_, '_>, of: &OfFile) -> Option<Remedy> {
     (of.hdf5 && of.mpiio && facts.ranks > 1 && !facts.is_python()).then(|| source(&lines, why))
 }
 
-/// Advises fewer and larger calls.
+/// Advises fewer and larger reads (or writes, if `writes` is true) of `file`, or of the file with most small calls.
 pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) -> Vec<Remedy> {
     let small = |of: &OfFile| {
         let way = if writes { of.writes } else { of.reads };
@@ -282,7 +283,8 @@ pub(super) fn not_atomic() -> Vec<Remedy> {
     )]
 }
 
-/// Advises reading shared bytes once.
+/// Advises that one rank reads the bytes that all ranks read, and passes them on. Nothing is advised if `common` is false: the same process
+/// rereads the bytes.
 pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: bool) -> Vec<Remedy> {
     let Some((_, of)) = subject(facts, file) else { return Vec::new() };
     if !common || facts.ranks < 2 {
@@ -312,7 +314,8 @@ pub(super) fn read_once(facts: &Facts<'_, '_>, file: Option<FileId>, common: boo
     }
 }
 
-/// Advises against calls that are made too often or lock too much.
+/// Advises source changes against calls that are made too often or wait needlessly, such as syncs, seeks and locks; the finding's `code`
+/// selects the change.
 pub(super) fn calls(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) -> Vec<Remedy> {
     let of = subject(facts, file).map(|(_, of)| of).unwrap_or_default();
     let is = |other| code == other;
@@ -397,7 +400,7 @@ pub(super) fn metadata(facts: &Facts<'_, '_>, file: Option<FileId>, code: Code) 
     vec![source(lines, "a file that stays open costs the metadata server only one call")]
 }
 
-/// Advises one collective call for the data of many steps.
+/// Advises one collective call for the data of many steps; `None` if the finding has no number of calls.
 pub(super) fn steps_together(finding: &Finding) -> Option<Remedy> {
     let rounds = finding.about.calls?;
     let why = format!("one collective call instead of {}", units::count(rounds));

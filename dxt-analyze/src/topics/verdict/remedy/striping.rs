@@ -22,7 +22,7 @@ pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
     quoted(if directory.is_empty() { "/" } else { directory })
 }
 
-/// Quotes an absolute path as one word of a shell.
+/// Quotes an absolute path as one word of a shell; `None` for relative paths and for paths with unsafe characters.
 fn quoted(path: &str) -> Option<String> {
     if !path.starts_with('/') || path.contains(|c: char| is_hidden(c) || c == char::REPLACEMENT_CHARACTER) {
         return None;
@@ -31,7 +31,7 @@ fn quoted(path: &str) -> Option<String> {
     Some(if path.chars().all(is_plain) { path.to_owned() } else { format!("'{}'", path.replace('\'', r"'\''")) })
 }
 
-/// Advises more storage targets.
+/// Advises more storage targets for new files in the directory of `file`, or of the file with most bytes.
 pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let is_data =
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
@@ -73,8 +73,8 @@ fn striped(storage: Storage, count: u64, size: u64, directory: &str, mut why: St
     vec![Remedy::new(Destination::Shell, lines, why)]
 }
 
-/// Advises another number of targets for blocks whose distance is a multiple of all stripes: the largest smaller prime, which shares no factor
-/// with the distance unless the distance is a multiple of it.
+/// Advises another stripe count for files whose blocks begin a multiple of stripe size × stripe count apart: the largest prime below the
+/// current count. With it, blocks begin on different targets, unless their distance is also a multiple of that many stripes.
 pub(super) fn askew(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, (size, count))) = file.and_then(|file| Some((file, facts.stripes(file)?))) else {
         return Vec::new();
