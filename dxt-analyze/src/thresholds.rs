@@ -321,7 +321,8 @@ pub mod effects {
     pub const UNLIKE: f64 = 1.5;
     /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues have none. Ratio, 0 to 1.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues cause no such gap.
+    /// Ratio, 0 to 1.
     pub const NODE_GAP: f64 = 0.5;
     /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;
@@ -329,8 +330,8 @@ pub mod effects {
     pub const FEWEST_CALLS: u64 = 3;
     /// Minimum calls of a file region to be compared with its peers: there are many regions (multiple testing). Calls, at least 1.
     pub const FEWEST_CALLS_OF_REGION: u64 = 8;
-    /// Minimum share of the time windows of processes with both of two files in use, among those with either, to compare the files: files
-    /// used at different times may differ because of the time. Ratio, 0 to 1.
+    /// Minimum share of pairs (process, time window) in which both of two files are in use, among those with either file in use, for the
+    /// files to be compared: files used at different times may differ because of the time. Ratio, 0 to 1.
     pub const ALTERNATING: f64 = 0.5;
     /// Minimum number of times that processes change between two folders, for the folders to be compared. Changes, at least 1.
     pub const CHANGES: usize = 6;
@@ -340,7 +341,8 @@ pub mod effects {
     pub const MOST_RANGES: usize = 4;
     /// Minimum length of a slow period: shorter ones are the start or end of a burst of I/O. Share of the run time, below 0.1.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Minimum share of a run's time windows, or of its calls, in a slow period, and in the rest of the run. Ratio, below 0.5.
+    /// Minimum share of a run's time windows, or of its calls, that lies in a long slow period; at least as much must lie outside of it.
+    /// Ratio, below 0.5.
     pub const QUARTER: f64 = 0.25;
     /// Minimum share of all calls before a slow period that begins in the first time windows: programs start slowly. Ratio, below 0.5.
     pub const BEGINNING: f64 = 0.15;
@@ -381,7 +383,8 @@ pub mod effects {
     /// Maximum mean number of calls in flight on the other storage targets while these are busy, for their throughput to count as that of
     /// one call at a time. Calls, at least 1.
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
-    /// Maximum duration of the shortest call on a storage target that is busy, not slow, relative to others' shortest. Ratio, above 1.
+    /// Maximum duration of the shortest call on a storage target that is busy, not slow, relative to the shortest call on other targets.
+    /// Ratio, above 1.
     pub const AS_QUICK: f64 = 1.5;
     /// Maximum number of outliers that are reported individually, if these have most of the excess time. Calls, at least 1.
     pub const FEW_STALLS: usize = 3;
@@ -413,8 +416,9 @@ pub mod effects {
     pub const CALLS_OF_FILE: u64 = 2;
     /// Maximum ratio of the longest to the shortest stall of a slow period: one cause slows calls by similar times. Ratio, above 1.
     pub const SIMILAR_STALLS: f64 = 3.0;
-    /// Minimum share of processes whose first call is an outlier, of the shorter of two slow periods in which both overlap, of a file
-    /// region's calls in slow periods. Ratio, 0 to 1.
+    /// Minimum share, for three uses: processes whose first call is an outlier, for a finding on first calls; overlap of two slow periods,
+    /// relative to the shorter one, to merge them; calls on a file region in slow periods, for the region itself not to count as slow.
+    /// Ratio, 0 to 1.
     pub const HALF: f64 = 0.5;
     /// Minimum share of the outliers' excess time in first calls of processes, for a finding about first calls. Ratio, 0 to 1.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;
@@ -424,7 +428,8 @@ pub mod effects {
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
     /// Minimum mean number of calls per process, or per burst of I/O, for a finding about first calls. Calls, at least 1.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else it was for another holder. Ratio, 0 to 1.
+    /// Minimum share of a lock holder's stall that is over when another process's wait for the lock ends: else the wait was for another
+    /// holder. Ratio, 0 to 1.
     pub const UNTIL_ITS_END: f64 = 0.9;
     /// Minimum share of processes in an outlier at the same time, for the storage to have stopped. Ratio, 0 to 1.
     pub const MOST_STAND_STILL: f64 = 0.6;

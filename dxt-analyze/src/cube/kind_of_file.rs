@@ -5,7 +5,7 @@ use crate::model::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Least part of the lost time that files of one kind (folder or suffix) have to be named.
+/// Least part of the lost time on files of one kind (folder or suffix), for a finding to name this kind.
 const MOST: f64 = 0.8;
 /// Least ratio of the time lost per call on files of the named kind to that on other files. A kind that merely has most of the calls is not
 /// named.

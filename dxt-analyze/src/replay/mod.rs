@@ -33,8 +33,8 @@ const ALONE: f64 = 0.95;
 /// Maximum time of one process, relative to the mean of all, for processes that work alone in different phases to count as alternating.
 const EVEN: f64 = 1.5;
 
-/// Minimum share of the savings on ranks that are a whole round of calls ahead, for the savings to count only at the next synchronization
-/// point.
+/// Minimum share of a finding's savings that is on ranks a whole round of calls ahead of others, for the savings to shorten the run only at
+/// the next synchronization point.
 const AHEAD: f64 = 0.8;
 
 /// Value that stands for the end of the run, in place of the phase that a synchronization point ends.

@@ -78,8 +78,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns the phase (time up to a synchronization point) to which a wait from `begin` to `end` (ns since the job's start) belongs: the
-    /// last phase that ends during the wait. Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The
-    /// rank that arrives last begins its call when the phase ends, and is counted in that phase.
+    /// last phase that ends during the wait. If several phases end during the wait, calls such as a gather, in which only some ranks wait,
+    /// ended the earlier ones. A rank that arrives last waits from the end of a phase on, and its wait counts in the phase that ended.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const TARGETS: usize = 64;
 /// Largest number of parts into which the run is divided; calls that begin in the same part count as beginning at once.
 const PARTS: usize = 1 << 12;
-/// Largest number of parts times storage targets.
+/// Largest product of the number of parts of the run and the number of storage targets: bounds the memory of the sums.
 const ALL_PARTS: usize = 1 << 16;
 /// Least number of calls to decide if durations grow with the number of calls in flight.
 const CALLS: f64 = 96.0;
