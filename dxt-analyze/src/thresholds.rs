@@ -321,8 +321,8 @@ pub mod effects {
     pub const UNLIKE: f64 = 1.5;
     /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues cause no such gap.
-    /// Ratio, 0 to 1.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues cause no gap. Ratio, 0
+    /// to 1.
     pub const NODE_GAP: f64 = 0.5;
     /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;
@@ -341,8 +341,7 @@ pub mod effects {
     pub const MOST_RANGES: usize = 4;
     /// Minimum length of a slow period: shorter ones are the start or end of a burst of I/O. Share of the run time, below 0.1.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Minimum share of a run's time windows, or of its calls, that lies in a long slow period; at least as much must lie outside of it.
-    /// Ratio, below 0.5.
+    /// Minimum share of a run's time windows, or of its calls, that lies in a slow period, and that lies outside of it. Ratio, below 0.5.
     pub const QUARTER: f64 = 0.25;
     /// Minimum share of all calls before a slow period that begins in the first time windows: programs start slowly. Ratio, below 0.5.
     pub const BEGINNING: f64 = 0.15;
@@ -383,8 +382,7 @@ pub mod effects {
     /// Maximum mean number of calls in flight on the other storage targets while these are busy, for their throughput to count as that of
     /// one call at a time. Calls, at least 1.
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
-    /// Maximum duration of the shortest call on a storage target that is busy, not slow, relative to the shortest call on other targets.
-    /// Ratio, above 1.
+    /// Maximum shortest call on a storage target that is busy, not slow, relative to the shortest call on other targets. Ratio, above 1.
     pub const AS_QUICK: f64 = 1.5;
     /// Maximum number of outliers that are reported individually, if these have most of the excess time. Calls, at least 1.
     pub const FEW_STALLS: usize = 3;
@@ -398,15 +396,16 @@ pub mod effects {
     /// Maximum share of the time of a cell (similar calls of a process in a time window) that slow units explain, for its outliers to
     /// count. Ratio, 0 to 1.
     pub const EXPLAINED: f64 = 0.3;
-    /// Share of outliers among at least [`CALLS_OF_TWO_WAYS`] calls above which they are ordinary: storage serves in two ways, such as from
-    /// cache and from disk. Ratio, 0 to 1.
+    /// Share of outliers among at least [`CALLS_OF_TWO_WAYS`] calls above which outliers count as ordinary calls: storage serves in two
+    /// ways, such as from cache and from disk. Ratio, 0 to 1.
     pub const TWO_WAYS: f64 = 0.1;
     /// Minimum calls to conclude from many outliers ([`TWO_WAYS`]) that storage serves in two ways. Calls, at least 1.
     pub const CALLS_OF_TWO_WAYS: u64 = 100;
     /// Maximum size of requests that fit a C stream's buffer, as bit length of the bytes: one of several such requests fills or flushes it.
     /// Bits, below 64. Source: glibc.
     pub const BUFFERED: u8 = 16;
-    /// Minimum share of a class of calls (such as reads) in the excess time of all outliers to be named in their finding. Ratio, 0 to 1.
+    /// Minimum share of a class of calls (such as reads) in the excess time of outliers, for their finding to name the class. Ratio, 0 to
+    /// 1.
     pub const NAMED: f64 = 0.1;
     /// Maximum share of one call in the excess time of all outliers: a longer call is a stall by itself. Ratio, 0 to 1.
     pub const ONE_CALL: f64 = 1.0 / 3.0;
@@ -416,9 +415,8 @@ pub mod effects {
     pub const CALLS_OF_FILE: u64 = 2;
     /// Maximum ratio of the longest to the shortest stall of a slow period: one cause slows calls by similar times. Ratio, above 1.
     pub const SIMILAR_STALLS: f64 = 3.0;
-    /// Minimum share, for three uses: processes whose first call is an outlier, for a finding on first calls; overlap of two slow periods,
-    /// relative to the shorter one, to merge them; calls on a file region in slow periods, for the region itself not to count as slow.
-    /// Ratio, 0 to 1.
+    /// Minimum share of processes whose first call is an outlier (to report these calls); of two slow periods' overlap in the shorter one
+    /// (to merge them); of a file region's calls in slow periods (for the region itself not to be slow). Ratio, 0 to 1.
     pub const HALF: f64 = 0.5;
     /// Minimum share of the outliers' excess time in first calls of processes, for a finding about first calls. Ratio, 0 to 1.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;
@@ -428,10 +426,10 @@ pub mod effects {
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
     /// Minimum mean number of calls per process, or per burst of I/O, for a finding about first calls. Calls, at least 1.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// Minimum share of a lock holder's stall that is over when another process's wait for the lock ends: else the wait was for another
-    /// holder. Ratio, 0 to 1.
+    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else the wait was for another holder. Ratio, 0 to
+    /// 1.
     pub const UNTIL_ITS_END: f64 = 0.9;
-    /// Minimum share of processes in an outlier at the same time, for the storage to have stopped. Ratio, 0 to 1.
+    /// Minimum share of processes in an outlier (very long call) at the same time, for storage to count as stopped. Ratio, 0 to 1.
     pub const MOST_STAND_STILL: f64 = 0.6;
     /// Minimum share of processes, as [`MOST_STAND_STILL`], if the storage stopped only once or twice. Ratio, 0 to 1.
     pub const ALL_STAND_STILL: f64 = 0.9;

@@ -93,7 +93,7 @@ pub struct Cube<'a> {
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
     /// For each process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if the trace
-    /// does not show if ranks synchronize, or if they do so in collective MPI-IO calls.
+    /// does not show if ranks synchronize, or if ranks synchronize in collective MPI-IO calls.
     hold_up: Option<Vec<bool>>,
 }
 

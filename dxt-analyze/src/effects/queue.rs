@@ -270,8 +270,9 @@ impl Busy {
         })
     }
 
-    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call
-    /// is slow: the other targets are then reached by calls that lie further apart, and so are busy for longer.
+    /// Returns how much longer a target is busy than the median of the other targets, ns: an upper bound of the run time that it costs.
+    /// `None` if even its shortest call is slow: the other targets are then reached by calls that lie further apart, and so are busy for
+    /// longer.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;

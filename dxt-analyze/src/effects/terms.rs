@@ -148,8 +148,9 @@ fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<It
     })
 }
 
-/// Returns the mean log slowdown by item (folder or file) and process. Leaves out items used in one time step only; and, if each process
-/// uses a single item, those of few processes. `at_the_time`: log slowdown of all items together by time window, which is subtracted.
+/// Returns the mean log slowdown by item (folder or file) and process. Leaves out items used in one time step only. If each process uses a
+/// single item, items of few processes are left out, too. `at_the_time`: log slowdown of all items together by time window, which is
+/// subtracted.
 fn items<K: Ord + Copy>(
     cube: &Residuals<'_, '_>,
     of: &OfClass,

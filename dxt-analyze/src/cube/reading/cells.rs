@@ -200,7 +200,7 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// Returns the counts of calls in flight on storage targets, and leaves empty ones behind.
+    /// Returns the counts of calls in flight on storage targets, and resets them to 0.
     pub fn take_depths(&mut self) -> depths::Partial {
         std::mem::take(&mut self.depths)
     }

@@ -1,5 +1,5 @@
-//! Finds the process that runs alone at the end of a run of which it is unknown who waits for whom. It waits for no other process, so the
-//! time of its calls prolongs the run.
+//! Finds the process that runs alone at the end of a run, for runs in which it is unknown which processes wait for which. At the end, this
+//! process waits for no other, so the time of its calls prolongs the run.
 
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
