@@ -321,8 +321,7 @@ pub mod effects {
     pub const UNLIKE: f64 = 1.5;
     /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues cause no gap. Ratio, 0
-    /// to 1.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to their range: queues cause no gap. Ratio, 0 to 1.
     pub const NODE_GAP: f64 = 0.5;
     /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;
@@ -404,8 +403,7 @@ pub mod effects {
     /// Maximum size of requests that fit a C stream's buffer, as bit length of the bytes: one of several such requests fills or flushes it.
     /// Bits, below 64. Source: glibc.
     pub const BUFFERED: u8 = 16;
-    /// Minimum share of a class of calls (such as reads) in the excess time of outliers, for their finding to name the class. Ratio, 0 to
-    /// 1.
+    /// Minimum share of a class of calls (such as reads) in the outliers' excess time, for their finding to name the class. Ratio, 0 to 1.
     pub const NAMED: f64 = 0.1;
     /// Maximum share of one call in the excess time of all outliers: a longer call is a stall by itself. Ratio, 0 to 1.
     pub const ONE_CALL: f64 = 1.0 / 3.0;
@@ -426,8 +424,7 @@ pub mod effects {
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
     /// Minimum mean number of calls per process, or per burst of I/O, for a finding about first calls. Calls, at least 1.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else the wait was for another holder. Ratio, 0 to
-    /// 1.
+    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else another process held it. Ratio, 0 to 1.
     pub const UNTIL_ITS_END: f64 = 0.9;
     /// Minimum share of processes in an outlier (very long call) at the same time, for storage to count as stopped. Ratio, 0 to 1.
     pub const MOST_STAND_STILL: f64 = 0.6;
