@@ -34,8 +34,8 @@ pub fn dearest(cube: &Cube<'_>, savings: &[(u32, f64)], counts: impl Fn(&Cell) -
     one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))
 }
 
-/// Returns the kind (folder or suffix) whose files have nearly all of the cost; `None` if there is none. `calls` and `costs`: by file;
-/// `kind`: name of a file's kind.
+/// Returns the kind (folder or suffix) whose files have nearly all of the cost; `None` if there is none. `calls`, `costs`: number of calls,
+/// and time lost in ns, by file; `kind`: returns the name of a file's kind.
 fn one_of(
     calls: &BTreeMap<FileId, f64>,
     costs: &BTreeMap<FileId, f64>,

@@ -1,5 +1,5 @@
-//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The crate's own histogram takes
-//! several times as many steps per value; the counts are converted to such a histogram for queries only.
+//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The histogram of the crate
+//! `hdrhistogram` takes several times as many steps per value; counts are converted to it for queries only.
 
 use hdrhistogram::Histogram;
 

@@ -98,14 +98,14 @@ impl OfThread {
     }
 }
 
-/// File, or part of a file, that only this thread uses and that may be slow instead of the thread.
+/// File, or part of a file, that only the slow thread uses, and that may be slow instead of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     /// Nothing: all threads use the same bytes of the same files.
     Nothing,
-    /// A whole file that only this thread uses.
+    /// A whole file that only the slow thread uses.
     File(FileId),
-    /// A range of bytes in the file that all threads use.
+    /// A range of bytes that only the slow thread uses, in the given file, which all threads use.
     Part(FileId),
 }
 

@@ -130,7 +130,7 @@ struct Like {
     far_ns: u64,
     /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
-    /// Median duration of these calls without waits for a processor.
+    /// Median duration of the calls without waits for a processor.
     least: Least,
 }
 

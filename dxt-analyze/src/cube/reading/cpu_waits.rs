@@ -16,9 +16,9 @@ use crate::thresholds::processor::LEAST_WAITING;
 /// Durations of one block's calls without the waits of the block's thread for a processor.
 pub(super) struct CallsWithout {
     shift: u64,
-    /// Intervals in which the thread waited.
+    /// Sample intervals in which the block's thread waited for a processor.
     intervals: Vec<Interval>,
-    /// By interval: times of those calls in it that the program itself made, and of those inside calls of libraries.
+    /// By interval in `intervals`: times of the calls in it that the program itself made, and times of the calls made inside libraries.
     sums: Vec<[Sums; 2]>,
 }
 

@@ -5,7 +5,8 @@ use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A parent that waits for the process ends after it within this part of the time that the process ran alone.
+/// The process counts as running alone at the end if others (such as a parent that waits for it) end at most this part of its time alone
+/// after it.
 const WAITS: f64 = 0.1;
 /// Largest number of generations of parent processes that are examined.
 const GENERATIONS: usize = 16;
