@@ -99,7 +99,7 @@ impl Work {
     }
 
     /// Returns the time saved if alternating processes worked at the same time, ns; 0 if processes do not alternate. Processes alternate if
-    /// a single one works in each phase, and each has about the same share over all phases.
+    /// a single one works in each phase, and each spends about the same time in calls over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;
