@@ -321,7 +321,7 @@ pub mod effects {
     pub const UNLIKE: f64 = 1.5;
     /// Minimum slowdown for one of only two storage targets, or for a folder (files mostly of one kind), to count as slow. Ratio, above 1.
     pub const OF_TWO: f64 = 2.0;
-    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to the others' range: queues have none. Ratio, 0 to 1.
+    /// Minimum gap in log slowdown between ranks of slow nodes and all others, relative to their range: queues cause no gap. Ratio, 0 to 1.
     pub const NODE_GAP: f64 = 0.5;
     /// Minimum gap in log slowdown (0.3 is 35 %) between slow units and all others, if only the gap distinguishes them. Above 0.
     pub const LEAST_GAP: f64 = 0.3;
@@ -329,8 +329,8 @@ pub mod effects {
     pub const FEWEST_CALLS: u64 = 3;
     /// Minimum calls of a file region to be compared with its peers: there are many regions (multiple testing). Calls, at least 1.
     pub const FEWEST_CALLS_OF_REGION: u64 = 8;
-    /// Minimum share of the time windows of processes with both of two files in use, among those with either, to compare the files: files
-    /// used at different times may differ because of the time. Ratio, 0 to 1.
+    /// Minimum share of pairs (process, time window) in which both of two files are in use, among those with either file in use, for the
+    /// files to be compared: files used at different times may differ because of the time. Ratio, 0 to 1.
     pub const ALTERNATING: f64 = 0.5;
     /// Minimum number of times that processes change between two folders, for the folders to be compared. Changes, at least 1.
     pub const CHANGES: usize = 6;
@@ -340,7 +340,7 @@ pub mod effects {
     pub const MOST_RANGES: usize = 4;
     /// Minimum length of a slow period: shorter ones are the start or end of a burst of I/O. Share of the run time, below 0.1.
     pub const SHORTEST_RANGE: f64 = 0.02;
-    /// Minimum share of a run's time windows, or of its calls, in a slow period, and in the rest of the run. Ratio, below 0.5.
+    /// Minimum share of a run's time windows, or of its calls, that lies in a slow period, and that lies outside of it. Ratio, below 0.5.
     pub const QUARTER: f64 = 0.25;
     /// Minimum share of all calls before a slow period that begins in the first time windows: programs start slowly. Ratio, below 0.5.
     pub const BEGINNING: f64 = 0.15;
@@ -381,7 +381,7 @@ pub mod effects {
     /// Maximum mean number of calls in flight on the other storage targets while these are busy, for their throughput to count as that of
     /// one call at a time. Calls, at least 1.
     pub const ALONE_IN_FLIGHT: f64 = 2.5;
-    /// Maximum duration of the shortest call on a storage target that is busy, not slow, relative to others' shortest. Ratio, above 1.
+    /// Maximum shortest call on a storage target that is busy, not slow, relative to the shortest call on other targets. Ratio, above 1.
     pub const AS_QUICK: f64 = 1.5;
     /// Maximum number of outliers that are reported individually, if these have most of the excess time. Calls, at least 1.
     pub const FEW_STALLS: usize = 3;
@@ -395,15 +395,15 @@ pub mod effects {
     /// Maximum share of the time of a cell (similar calls of a process in a time window) that slow units explain, for its outliers to
     /// count. Ratio, 0 to 1.
     pub const EXPLAINED: f64 = 0.3;
-    /// Share of outliers among at least [`CALLS_OF_TWO_WAYS`] calls above which they are ordinary: storage serves in two ways, such as from
-    /// cache and from disk. Ratio, 0 to 1.
+    /// Share of outliers among at least [`CALLS_OF_TWO_WAYS`] calls above which outliers count as ordinary calls: storage serves in two
+    /// ways, such as from cache and from disk. Ratio, 0 to 1.
     pub const TWO_WAYS: f64 = 0.1;
     /// Minimum calls to conclude from many outliers ([`TWO_WAYS`]) that storage serves in two ways. Calls, at least 1.
     pub const CALLS_OF_TWO_WAYS: u64 = 100;
     /// Maximum size of requests that fit a C stream's buffer, as bit length of the bytes: one of several such requests fills or flushes it.
     /// Bits, below 64. Source: glibc.
     pub const BUFFERED: u8 = 16;
-    /// Minimum share of a class of calls (such as reads) in the excess time of all outliers to be named in their finding. Ratio, 0 to 1.
+    /// Minimum share of a class of calls (such as reads) in the outliers' excess time, for their finding to name the class. Ratio, 0 to 1.
     pub const NAMED: f64 = 0.1;
     /// Maximum share of one call in the excess time of all outliers: a longer call is a stall by itself. Ratio, 0 to 1.
     pub const ONE_CALL: f64 = 1.0 / 3.0;
@@ -413,8 +413,8 @@ pub mod effects {
     pub const CALLS_OF_FILE: u64 = 2;
     /// Maximum ratio of the longest to the shortest stall of a slow period: one cause slows calls by similar times. Ratio, above 1.
     pub const SIMILAR_STALLS: f64 = 3.0;
-    /// Minimum share of processes whose first call is an outlier, of the shorter of two slow periods in which both overlap, of a file
-    /// region's calls in slow periods. Ratio, 0 to 1.
+    /// Minimum share of processes whose first call is an outlier (to report these calls); of two slow periods' overlap in the shorter one
+    /// (to merge them); of a file region's calls in slow periods (for the region itself not to be slow). Ratio, 0 to 1.
     pub const HALF: f64 = 0.5;
     /// Minimum share of the outliers' excess time in first calls of processes, for a finding about first calls. Ratio, 0 to 1.
     pub const NEARLY_ALL_FIRST: f64 = 0.98;
@@ -424,9 +424,9 @@ pub mod effects {
     pub const LONGEST_FIRST_NS: u64 = 1_000_000_000;
     /// Minimum mean number of calls per process, or per burst of I/O, for a finding about first calls. Calls, at least 1.
     pub const CALLS_OF_FIRST: u64 = 4;
-    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else it was for another holder. Ratio, 0 to 1.
+    /// Minimum share of a lock holder's stall that is over when a wait for the lock ends: else another process held it. Ratio, 0 to 1.
     pub const UNTIL_ITS_END: f64 = 0.9;
-    /// Minimum share of processes in an outlier at the same time, for the storage to have stopped. Ratio, 0 to 1.
+    /// Minimum share of processes in an outlier (very long call) at the same time, for storage to count as stopped. Ratio, 0 to 1.
     pub const MOST_STAND_STILL: f64 = 0.6;
     /// Minimum share of processes, as [`MOST_STAND_STILL`], if the storage stopped only once or twice. Ratio, 0 to 1.
     pub const ALL_STAND_STILL: f64 = 0.9;

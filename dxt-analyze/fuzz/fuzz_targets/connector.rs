@@ -1,5 +1,5 @@
-//! Any bytes as what LDMS stores of the LDMS-Darshan connector: as they are, and as rows behind the names of the columns, so that mutations reach
-//! the fields. What becomes a trace must be a whole one.
+//! Fuzz target: any bytes as a file of the LDMS-Darshan connector's rows, as stored by LDMS. Bytes are read unchanged, and once more after
+//! a line of column names, so that mutations reach the fields. A trace made of them must be readable.
 #![no_main]
 
 use dxt_analyze::import::connector::{convert, is_rows};
@@ -11,7 +11,7 @@ use std::path::Path;
 const COLUMNS: &str = "uid,exe,job_id,rank,ProducerName,file,record_id,module,type,max_byte,switches,flushes,cnt,op,pt_sel,\
                        irreg_hslab,reg_hslab,ndims,npoints,off,len,start,dur,total,timestamp\n";
 
-/// Reads rows, as a file in memory where there is such a place.
+/// Converts a file with the contents `head` and `rows` to traces, and loads these. The file is in memory if the machine has `/dev/shm`.
 fn read(head: &[u8], rows: &[u8]) {
     let shm = Path::new("/dev/shm");
     let place = if shm.is_dir() { shm.to_owned() } else { std::env::temp_dir() };

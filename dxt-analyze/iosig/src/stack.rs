@@ -367,7 +367,8 @@ impl Stack {
         });
     }
 
-    /// Returns the iteration count at which the loop on top is as long as an earlier loop of the same shape; `u64::MAX` without such a loop.
+    /// Returns the number of iterations at which the loop on top of the stack becomes as long as an earlier loop of the same shape;
+    /// `u64::MAX` without such an earlier loop.
     pub(crate) fn watch(&self) -> u64 {
         let Some((top, rest)) = self.elements.split_last() else { return u64::MAX };
         let Node::Loop(l) = &top.node else { return u64::MAX };

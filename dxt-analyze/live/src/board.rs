@@ -12,7 +12,7 @@ use trace_format::op::OpClass;
 const MOST_POINTS: usize = 300;
 /// Maximum number of rows in each ranking (of processes, nodes and files).
 const MOST_ROWS: usize = 20;
-/// Maximum number of pairs (I/O interface, operation type) per interval.
+/// Maximum number of pairs (I/O interface, operation type) with totals of their own in an interval.
 const MOST_RATES: usize = 64;
 
 /// Totals over the calls of one I/O interface and operation type in one interval.

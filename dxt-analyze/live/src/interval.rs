@@ -304,8 +304,8 @@ impl Open {
         })
     }
 
-    /// Removes and returns the earliest interval if it ended at or before `unix_ns`. Takes one interval at a time, since as a map it takes
-    /// ten times the memory.
+    /// Removes and returns the earliest interval if it ended at or before `unix_ns`. Takes only one interval per call, because an
+    /// [`Interval`] needs ten times the memory of the sums in this struct.
     pub fn take_ended(&mut self, unix_ns: i64) -> Option<Interval> {
         let length = i64::try_from(self.length_ns).unwrap_or(i64::MAX);
         let first = self.sums.first_entry().filter(|first| *first.key() < unix_ns.div_euclid(length))?;

@@ -34,9 +34,10 @@ pub struct Cell {
     pub usual_of_kind_ns: f64,
     /// Spread (standard deviation) of the peers' log durations, and skew of these durations to the fast side.
     pub spread: (f64, f64),
-    /// Slowdown: logarithm of the calls' typical duration / that of their peers. The longest call does not count if there are several.
+    /// Slowdown: natural logarithm of (typical duration of the calls / that of their peers). The longest call does not count if there are
+    /// several.
     pub above: f64,
-    /// Slowdown against all calls of the same kind and size, on any file; logarithm.
+    /// Slowdown as in `above`, but compared with all calls of the same kind and size, on any file.
     pub above_kind: f64,
     /// True if the peers in `above` are calls on the same file only.
     pub by_file: bool,

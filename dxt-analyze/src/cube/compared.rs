@@ -6,9 +6,9 @@ use crate::cube::reading::usual::Kind;
 use crate::model::{FileId, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns the groups (kind of call, file) whose calls are compared only with calls on the same file: groups of files of which some process
-/// uses several with this kind of call. If each process uses one file, a comparison within it would hide what its users have in common.
-/// Files that are used in one time step only are left out, too.
+/// Returns the groups (kind of call, file) whose calls are compared only with calls on the same file. A file is in a group if some process
+/// makes calls of this kind on it and on other files. If each process uses one file only, a comparison within the file would hide a
+/// slowdown that all of its users share. Files used in one time step only are left out for the same reason.
 pub(super) fn compared_on_a_file(cells: &[Cell], groups: &[Group]) -> FxHashSet<Group> {
     let mut first: FxHashMap<(ProcessId, Kind), FileId> = FxHashMap::default();
     let mut out: FxHashSet<Group> = FxHashSet::default();

@@ -10,7 +10,7 @@ const HAS_TIME: f64 = 0.25;
 /// A helper that spends more than this part of its life in calls has no time left: a process that waits for all its helpers waits for the
 /// busiest.
 const BUSY: f64 = 0.5;
-/// A helper that is the last process of the run for more than this part of its life has no time left: others wait for it.
+/// A helper that is the last process of the run for more than this part of its life has no time left: the end of the run waits for it.
 const ALONE: f64 = 0.1;
 /// Least part of a helper's life during which the process that it works for runs, too.
 const LIVES_ON: f64 = 0.9;

@@ -5,7 +5,7 @@ use crate::model::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Least part of the lost time that files of one kind (folder or suffix) have to be named.
+/// Least part of the lost time on files of one kind (folder or suffix), for a finding to name this kind.
 const MOST: f64 = 0.8;
 /// Least ratio of the time lost per call on files of the named kind to that on other files. A kind that merely has most of the calls is not
 /// named.
@@ -34,8 +34,8 @@ pub fn dearest(cube: &Cube<'_>, savings: &[(u32, f64)], counts: impl Fn(&Cell) -
     one_of(&calls, &costs, folder).or_else(|| one_of(&calls, &costs, ending))
 }
 
-/// Returns the kind (folder or suffix) whose files have nearly all of the cost; `None` if there is none. `calls` and `costs`: by file;
-/// `kind`: name of a file's kind.
+/// Returns the kind (folder or suffix) whose files have nearly all of the cost; `None` if there is none. `calls`, `costs`: number of calls,
+/// and time lost in ns, by file; `kind`: returns the name of a file's kind.
 fn one_of(
     calls: &BTreeMap<FileId, f64>,
     costs: &BTreeMap<FileId, f64>,

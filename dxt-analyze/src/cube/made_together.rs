@@ -8,7 +8,8 @@ use crate::shared::layer_calls::is_made_together;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// One collective call: time window, begin and end, ns since the job's start, and the part of its time outside of system calls, ns.
+/// Collective call as one process makes it: time window, begin and end in ns since the job's start, and the part of its time outside of
+/// system calls, ns.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     slot: u16,

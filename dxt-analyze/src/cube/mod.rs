@@ -93,7 +93,7 @@ pub struct Cube<'a> {
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
     /// For each process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if the trace
-    /// does not show if ranks synchronize, or if they do so in collective MPI-IO calls.
+    /// does not show if ranks synchronize, or if ranks synchronize in collective MPI-IO calls.
     hold_up: Option<Vec<bool>>,
 }
 
@@ -158,8 +158,9 @@ impl<'a> Cube<'a> {
         by.values().copied().fold(0.0, f64::max).min(length)
     }
 
-    /// True if others wait for a process at the end of a phase, or if that is unknown. Unknown: ranks synchronize often, or the process is
-    /// in calls for most of the run, and messages, for which ranks may wait, are not recorded. [`SyncPoints::wait_for`] finds single waits.
+    /// True if other processes wait for a process at the end of a phase, or may wait: if waits are unknown, if the phase lies between two
+    /// near synchronization points, or if the process is in calls for most of the run (others may then wait for its messages, which are not
+    /// recorded). [`SyncPoints::wait_for`] finds single waits.
     #[must_use]
     pub fn waited_for(&self, process: ProcessId, phase: usize) -> bool {
         let holds_up = |of: &Vec<bool>| of.get(process.index()).copied().unwrap_or_default();

@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 impl Cube<'_> {
-    /// Adds storage targets that requests reach besides their first target. `together` has the number of processes that begin requests at
-    /// the same time, by first target; each further target of these requests gets at least the number of the first.
+    /// Extends `together` (storage target: number of processes that begin requests on it at the same time) from the first target of
+    /// requests to all targets that the requests reach: a further target gets at least the number of the first.
     #[must_use]
     pub fn with_those_reached(&self, together: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         let mut all = together.clone();

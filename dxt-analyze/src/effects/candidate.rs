@@ -11,6 +11,6 @@ pub(super) struct Candidate {
     pub(super) units: Vec<(Unit, f64)>,
     pub(super) by: Vec<By>,
     pub(super) grows: bool,
-    /// Time saved by cell, ns; `None` if it is to be computed from the log slowdowns.
+    /// Time saved by cell, ns; `None` if it is to be computed later, from the log slowdowns in `units`.
     pub(super) savings: Option<Savings>,
 }

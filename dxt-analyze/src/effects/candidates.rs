@@ -124,8 +124,8 @@ fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> 
     slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
 }
 
-/// Makes candidates of a set of slow units: one of all; but of storage targets, one of the overloaded and one of the others; and of file
-/// regions, one of each range of neighbours.
+/// Splits a set of slow units into candidates: storage targets into overloaded ones and the rest, file regions into ranges of neighbours.
+/// Units of other sorts stay one candidate.
 fn sets(of: &OfClass, term: &Term, odd: Odd, mut slow: Vec<(Member, f64)>) -> Vec<Candidate> {
     let is_overloaded = |unit: Unit| matches!(unit, Unit::Target(target) if of.queues.is_overloaded(target));
     slow.sort_by_key(|(member, _)| (is_overloaded(member.unit), member.unit));
@@ -198,8 +198,8 @@ fn savings(cube: &Residuals<'_, '_>, class: Class, slowdowns: &Slowdowns) -> Sav
     of.filter(|(_, ns)| *ns > 0.0).collect()
 }
 
-/// True if metadata calls on each of these files or folders are as fast as on an idle server: they only look slow because others are answered from
-/// memory.
+/// True if metadata calls on each of these files or folders are as fast as on an idle server: they only look slow because calls on other
+/// files are answered from memory.
 fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool {
     let are_files = matches!(units.first(), Some(Unit::File(_) | Unit::Folder(_)));
     if !are_files || !matches!(class, Class::Open | Class::Metadata) {

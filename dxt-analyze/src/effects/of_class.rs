@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct OfClass {
     pub(super) class: Class,
     pub(super) queues: Queues,
-    /// Storage targets; of those that exactly the same calls reach, which cannot be distinguished, the first only.
+    /// Storage targets that calls distinguish: of several targets that exactly the same calls reach, only the first.
     targets: BTreeSet<u32>,
     /// True if some calls reach several of `targets`.
     pub(super) reach_several: bool,

@@ -51,7 +51,7 @@ impl Queues {
         self.loads.asked(target) >= OVERLOADED
     }
 
-    /// Returns a target's log slowdown without its calls' wait for each other; `above`: with it.
+    /// Returns a target's log slowdown without the time that its calls wait for each other. `above`: log slowdown that includes this time.
     pub(super) fn without_waits(&self, target: u32, above: f64) -> f64 {
         // With counters only, the fastest calls are unknown.
         let fastest = self.fastest.get(&target).copied().unwrap_or(above);
@@ -133,9 +133,9 @@ impl ByTarget {
     }
 }
 
-/// Returns the log slowdown of each target's fastest calls. Where many calls begin together, hardly any is served at once: their slowdown
-/// is then at most that against targets with as many calls together or, without such targets, it is reduced by the wait of the calls for
-/// each other.
+/// Returns the log slowdown of each target's fastest calls. If many calls begin together on a target, even its fastest calls have waited.
+/// They are then compared with the fastest calls on targets where about as many begin together; without such targets, the expected wait is
+/// subtracted.
 fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTreeMap<u32, f64> {
     let octave_of = |target: &u32| {
         let together = cube.begin_together.get(target).copied().unwrap_or(1.0).max(1.0);
@@ -270,8 +270,9 @@ impl Busy {
         })
     }
 
-    /// Returns the time that a target is busy longer than others, ns, an upper bound of the run's saving. `None` if even its shortest call
-    /// is slow: the other targets are then reached by calls that lie further apart, and so are busy for longer.
+    /// Returns how much longer a target is busy than the median of the other targets, ns: an upper bound of the run time that it costs.
+    /// `None` if even its shortest call is slow: the other targets are then reached by calls that lie further apart, and so are busy for
+    /// longer.
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;

@@ -57,7 +57,8 @@ pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Ve
     all.into_iter().chain(regions(cube, class, least_ns)).map(enough).collect()
 }
 
-/// Describes a unit for the comparison with others: its log slowdown is the weighted median of `means`. `None` without means.
+/// Describes a unit for the comparison with others: its log slowdown is the median of `means`, each of which counts by `weight`. `None`
+/// without means.
 fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) -> f64) -> Option<Member> {
     let mut values: Vec<(f64, f64)> = means.iter().map(|mean| (mean.get(), weight(mean))).collect();
     let calls = means.iter().map(|mean| mean.weight()).sum::<f64>() as u64;
@@ -137,8 +138,8 @@ fn of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, members: &BTreeMap<
         .map(of)
 }
 
-/// True if processes of one node use different items (such as folders), each process one: differences between items are then not
-/// differences between nodes. `used`: item, process.
+/// True if some node has processes that use different items (such as folders). If each process uses one item, slow items are otherwise
+/// indistinguishable from slow nodes. `used`: item, process.
 fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<Item = (K, ProcessId)>) -> bool {
     let mut of_node: BTreeMap<u32, K> = BTreeMap::new();
     used.any(|(one, process)| {
@@ -147,8 +148,9 @@ fn across_nodes<K: PartialEq + Copy>(cube: &Cube<'_>, mut used: impl Iterator<It
     })
 }
 
-/// Returns the mean log slowdown by item (folder or file) and process. Leaves out items used in one time step only; and, if each process
-/// uses a single item, those of few processes. `at_the_time`: log slowdown of all items together by time window, which is subtracted.
+/// Returns the mean log slowdown by item (folder or file) and process. Leaves out items used in one time step only. If each process uses a
+/// single item, items of few processes are left out, too. `at_the_time`: log slowdown of all items together by time window, which is
+/// subtracted.
 fn items<K: Ord + Copy>(
     cube: &Residuals<'_, '_>,
     of: &OfClass,

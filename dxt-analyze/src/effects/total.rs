@@ -21,7 +21,8 @@ struct Takes {
     calls: f64,
     /// Time, ns; outliers count as usual calls, since they have findings of their own.
     ns: f64,
-    /// Number of outliers, and their excess up to `FAR` times the usual duration, ns.
+    /// Number of outliers, and their time above the usual duration, ns; of each outlier, only time up to `FAR` times the usual duration
+    /// counts.
     far: (f64, f64),
     /// Time of as many calls of the peers, ns.
     like_ns: f64,

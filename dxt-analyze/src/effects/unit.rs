@@ -88,7 +88,7 @@ impl Slowdowns {
     }
 }
 
-/// A unit, as compared with others of its sort.
+/// A unit (rank, node, storage target, ...) with the numbers by which it is compared with other units of its sort.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// The unit.

@@ -68,8 +68,9 @@ fn slot(members: &[Member], at: usize) -> u16 {
     }
 }
 
-/// Returns the range of values with the largest distance from all others, if nearly all of its values are above nearly all others. A slow start
-/// does not count: programs begin slowly. `calls`: number of calls per value; slow calls fill more windows, so calls count, too.
+/// Returns the range of values with the largest distance from all other values, if nearly all of its values are above nearly all others. A
+/// slow start does not count: programs begin slowly. `calls`: number of calls per value. A range with few values and few calls must be
+/// slower than a long one to count.
 fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let sums = PrefixSums::of(values);
     let all: u64 = calls.iter().sum();

@@ -22,7 +22,7 @@ const PREPARE: &str = "prepare.fio";
 const MOST_JOBS: usize = 4088;
 
 struct Iolog {
-    /// Name of the fio job that replays this iolog.
+    /// Name of the fio job that replays this iolog (fio's list of calls of one thread or rank).
     name: String,
     file: String,
 }

@@ -263,7 +263,7 @@ fn is_library(layer: Option<Layer>) -> bool {
 
 struct Tables {
     ops: Vec<Op>,
-    /// Index into `ops` by operation code, for each input.
+    /// For each input: index into the run's operations (`ops`) by the operation's code in this input.
     codes: Vec<FxHashMap<u16, u16>>,
     names: FxHashMap<u64, Vec<u8>>,
     files: Vec<File>,

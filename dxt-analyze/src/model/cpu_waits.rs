@@ -30,7 +30,8 @@ impl Interval {
         self.wait_ns as f64 / self.length_ns().max(1) as f64
     }
 
-    /// Returns the part of `ns` of the interval that the thread waited for a processor, ns: an integer, so that sums depend on no order.
+    /// Returns how much of `ns`, a time within the interval, the thread waited for a processor, ns, in proportion to the interval's whole
+    /// wait. An integer, so that sums do not depend on their order.
     #[must_use]
     pub fn waits_of(&self, ns: u64) -> u64 {
         let waits = u128::from(ns) * u128::from(self.wait_ns) / u128::from(self.length_ns().max(1));
@@ -38,7 +39,7 @@ impl Interval {
     }
 }
 
-/// Use of the processors by those threads of a process whose waits for one are known.
+/// Use of the processors by those threads of a process whose waits for a processor are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuWaits {
     /// CPUs on which the process may run: bit `n % 8` of byte `n / 8` stands for CPU `n` of its node. Empty if unknown.
@@ -48,7 +49,8 @@ pub struct CpuWaits {
 }
 
 impl CpuWaits {
-    /// Makes the intervals of a process whose times are `shift_ns` after the job's start, and which ends at `end_ns` since then.
+    /// Converts the recorded samples `def` of a process to intervals. `shift_ns`: zero of the process's clock, `end_ns`: end of the
+    /// process, both in ns since the job's start.
     #[must_use]
     pub fn of(def: ProcessorDef, shift_ns: u64, end_ns: u64) -> Self {
         let known = def.threads.iter().filter(|thread| thread.knows_waits != 0);

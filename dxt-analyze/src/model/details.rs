@@ -18,15 +18,15 @@ pub struct Selected {
 pub struct DataSet {
     /// File that contains the data set, as an index into [`crate::model::Run::files`].
     pub file: FileId,
-    /// Path inside the file, `?` if unknown.
+    /// Path of the data set inside the file; `?` if unknown.
     pub path: String,
     /// Element size in bytes, 0 if unknown.
     pub element_bytes: u32,
-    /// Largest extent seen, in elements per dimension, slowest dimension first.
+    /// Largest extent of the data set that any process saw, in elements per dimension, slowest dimension first.
     pub extent: Vec<u64>,
     /// Elements of a chunk per dimension, slowest first; empty if unknown or if the data set has no chunks.
     pub chunk: Vec<u64>,
-    /// Smallest chunk cache of a process, in bytes; 0 if unknown.
+    /// Size of the smallest chunk cache that a process has for the data set, in bytes; 0 if unknown.
     pub cache_bytes: u64,
     /// Selections and elements of the calls that read the data set.
     pub reads: Selected,

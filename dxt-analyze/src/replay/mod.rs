@@ -33,8 +33,8 @@ const ALONE: f64 = 0.95;
 /// Maximum time of one process, relative to the mean of all, for processes that work alone in different phases to count as alternating.
 const EVEN: f64 = 1.5;
 
-/// Minimum share of the savings on ranks that are a whole round of calls ahead, for the savings to count only at the next synchronization
-/// point.
+/// Minimum share of a finding's savings that is on ranks a whole round of calls ahead of others, for the savings to shorten the run only at
+/// the next synchronization point.
 const AHEAD: f64 = 0.8;
 
 /// Value that stands for the end of the run, in place of the phase that a synchronization point ends.
@@ -99,7 +99,7 @@ impl Work {
     }
 
     /// Returns the time saved if alternating processes worked at the same time, ns; 0 if processes do not alternate. Processes alternate if
-    /// a single one works in each phase, and each has about the same share over all phases.
+    /// a single one works in each phase, and each spends about the same time in calls over all phases.
     fn by_turns(&self) -> f64 {
         let mut of: FxHashMap<ProcessId, f64> = FxHashMap::default();
         let mut alone = 0.0;

@@ -47,7 +47,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// True if the output shows findings, or the exit code depends on them. Among tables of CSV, only that of findings shows them.
+    /// True if the output shows findings, or the exit code depends on them. Of the tables that CSV can contain, only the table of findings
+    /// shows them.
     #[must_use]
     pub fn needs_findings(&self) -> bool {
         let shown = self.format != Format::Csv || self.table.as_deref() == Some(crate::render::FINDINGS);

@@ -1,11 +1,12 @@
-//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The crate's own histogram takes
-//! several times as many steps per value; the counts are converted to such a histogram for queries only.
+//! Counts of values in buckets with 0.1 % resolution: the buckets of an HDR histogram with three digits. The histogram of the crate
+//! `hdrhistogram` takes several times as many steps per value; counts are converted to it for queries only.
 
 use hdrhistogram::Histogram;
 
 /// Base-2 logarithm of the number of buckets per octave (factor of 2).
 const OCTAVE: u32 = 10;
-/// Upper limit of the histogram's values; larger values without a bucket count as this value.
+/// Upper limit of the values of the HDR histogram, whose last bucket also takes values somewhat above it ([`COUNTED`]); all larger values
+/// count as this limit.
 const LARGEST: u64 = 1 << 62;
 /// Largest value that the last bucket of the HDR histogram counts.
 const COUNTED: u64 = 2 * LARGEST - 1;

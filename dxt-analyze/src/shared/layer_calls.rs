@@ -188,7 +188,7 @@ impl Form {
 pub enum Part {
     /// MPI-IO or HDF5 call, which may have other calls inside.
     Outer {
-        /// True for HDF5, false for MPI-IO.
+        /// True for an HDF5 call, false for an MPI-IO call.
         hdf5: bool,
         /// True if the operation may overlap with other calls of its thread.
         unfinished: bool,

@@ -29,7 +29,8 @@ pub struct Odd {
 }
 
 impl Odd {
-    /// Returns the distance as the best of so many `tests`, with the probability that chance shows it in any of them (Bonferroni).
+    /// Returns the distance with the probability that chance shows such a distance in any of `tests` tests, of which this is the best
+    /// (Bonferroni).
     #[must_use]
     pub fn among(self, tests: usize) -> Self {
         Self { p: (self.p * tests as f64).min(1.0), ..self }
@@ -79,16 +80,18 @@ pub fn odd(values: &[f64], errors: &[f64]) -> Vec<Odd> {
 pub struct SlowSet {
     /// Indices of the slow members, slowest last.
     pub slow: Vec<usize>,
-    /// Distance of the slow members' mean from the others' mean; `p` is that of the least slow member, over all members.
+    /// Distance of the slow members' mean from the others' mean. Its `p` is the probability that chance makes any member as slow as the
+    /// least slow of these.
     pub odd: Odd,
     /// Mean log duration of the other members.
     pub others: f64,
 }
 
-/// Returns sets of at most half of the members that are slower than all others: the largest one of which each member is an outlier among the
-/// others (Rosner, Technometrics 25, 1983: several outliers mask each other unless all are removed), and the one above the widest gap, if
-/// that is as wide as the others spread (Dixon, Annals of Mathematical Statistics 22, 1951), for any distribution. `errors`: standard errors of
-/// `values`; `p`: largest probability by chance, over all members.
+/// Returns up to two sets of slow members, each at most half of all. First: the largest set of which each member is an outlier compared
+/// with the members outside of the set (Rosner, Technometrics 25, 1983: several outliers mask each other unless all are removed). Second:
+/// all members above the widest gap between sorted values, if this gap is as wide as the range of the values below it (Dixon, Annals of
+/// Mathematical Statistics 22, 1951), for any distribution. `errors`: standard errors of `values`; `p`: largest probability that chance
+/// makes any member an outlier.
 #[must_use]
 pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
     if values.len() < FEWEST {

@@ -19,11 +19,11 @@ pub(crate) struct Slower<'a> {
     pub(crate) ranks: Option<Tested>,
 }
 
-/// Statistical test that compares values of the second run with those of the first.
+/// Statistical test that compares durations or bandwidths in the second run with those in the first.
 pub(crate) struct Tested {
-    /// Median of the tested values in the first run.
+    /// Median duration (ns) or bandwidth (bytes per second) of calls or ranks in the first run.
     pub(crate) before: f64,
-    /// Median of the tested values in the second run.
+    /// Median duration (ns) or bandwidth (bytes per second) of calls or ranks in the second run.
     pub(crate) after: f64,
     /// Slowdown from the first run to the second: ratio of medians, or median of the ratios of pairs.
     pub(crate) slower: f64,
@@ -31,7 +31,7 @@ pub(crate) struct Tested {
     pub(crate) likelier: f64,
     /// False discovery rate (q-value) of the slowdown.
     pub(crate) q: f64,
-    /// Number of values in the first and in the second run.
+    /// Number of calls, or of ranks, in the first and in the second run.
     pub(crate) sample: (u64, u64),
 }
 

@@ -429,7 +429,7 @@ fn first_finding_of_all_ranks(slowest: f64, bytes: f64, others: f64, all: f64, i
     first.cloned().unwrap_or(Value::Null)
 }
 
-/// In one record of all ranks, a call or two of each rank are no calls that one process repeats.
+/// In a record that sums over all ranks, one or two opens or syncs per rank do not count as repeated by one process.
 #[test]
 fn calls_that_each_rank_makes_once_are_not_repeated() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Instructions of commands by number of ranks and of files: with twice as many, a command executes twice as many more, not four times.
+//! Tests that the instructions executed by commands grow linearly, not quadratically, with the number of ranks and of files.
 
 use super::common::{self, op, process, put, skip, trace};
 use std::path::Path;

@@ -339,7 +339,8 @@ fn contradicting_traces(folder: &Path, seeds: std::ops::Range<u64>) -> Vec<Strin
     seeds.map(of_seed).collect()
 }
 
-/// Adds the titles of findings in one list of `found` that differ though code and facts are equal: programs, and the report, would take them for one.
+/// Adds to `wrong` each pair of findings in one list of `found` with equal code and facts but different titles: programs, and the report,
+/// would take them for one finding.
 fn same_facts(what: &str, found: &Value, wrong: &mut Vec<String>) {
     match found {
         Value::Array(rows) => {

@@ -249,7 +249,8 @@ impl Line {
         })
     }
 
-    /// Returns the offset difference between neighbours along `direction`, in bytes; `None` if the accesses of the nest have different ones.
+    /// Returns the offset difference between neighbours along `direction`, in bytes; `None` if the offset differences of the nest's
+    /// accesses are not equal.
     #[must_use]
     pub fn shift(&self, direction: &Direction) -> Option<i64> {
         let first = direction.shifts.first()?;

@@ -11,7 +11,8 @@ const MOST_NAME: usize = 256;
 pub(super) struct Counts(BTreeMap<String, u64>);
 
 impl Counts {
-    /// Updates the count of `agent`; a repeated message has no effect. Returns false if there are too many agents, or the name is too long.
+    /// Updates the number (of dropped calls, or of unobserved processes) that `agent` reports; a repeated message has no effect. Returns
+    /// false if there are too many agents, or the name is too long.
     #[must_use]
     pub(super) fn take(&mut self, agent: String, count: u64) -> bool {
         if let Some(known) = self.0.get_mut(&agent) {

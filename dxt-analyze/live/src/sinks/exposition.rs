@@ -30,7 +30,7 @@ struct Shown {
 pub(crate) struct Exposition {
     groups: BTreeMap<Arc<Group>, Shown>,
     not_seen: NotSeen,
-    /// Number of groups dropped because there were too many.
+    /// Number of groups of calls that were dropped from the output because there were too many.
     forgotten: u64,
     /// Start of the latest interval, in ns since 1970-01-01 UTC, and its length, in ns.
     latest: (i64, u64),

@@ -127,7 +127,7 @@ struct Feeder {
 }
 
 impl Feeder {
-    /// Starts the program. `again` silences its output, which repeats that of its first start.
+    /// Starts the program. `again` is true for a restart: the program's output, which would repeat its first messages, is then suppressed.
     fn spawn(&mut self, again: bool) -> Result<()> {
         let says = || if again { Stdio::null() } else { Stdio::from(std::io::stderr()) };
         let mut child = Command::new(&self.program.path)

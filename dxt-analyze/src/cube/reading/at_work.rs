@@ -9,7 +9,7 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Least number of reads (or writes) that a thread makes to be compared with others.
+/// Least number of reads (or writes) of a thread for it to be compared with the process's other threads.
 const CALLS: u64 = 16;
 /// A thread that makes less than this part of an even share of all reads (or writes) is not one of those that do the work.
 const COUNTS: f64 = 0.1;
@@ -98,14 +98,14 @@ impl OfThread {
     }
 }
 
-/// File, or part of a file, that only this thread uses and that may be slow instead of the thread.
+/// File, or part of a file, that only the slow thread uses, and that may be slow instead of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
     /// Nothing: all threads use the same bytes of the same files.
     Nothing,
-    /// A whole file that only this thread uses.
+    /// A whole file that only the slow thread uses.
     File(FileId),
-    /// A range of bytes in the file that all threads use.
+    /// A range of bytes that only the slow thread uses, in the given file, which all threads use.
     Part(FileId),
 }
 
@@ -126,7 +126,7 @@ pub struct SlowThread {
     pub p: f64,
     /// Number of the thread's calls of this class.
     pub calls: u64,
-    /// Time of the thread's calls beyond that at the other threads' speed, ns.
+    /// Time that the thread's calls would save if they were as fast as those of the other threads, ns.
     pub beyond_ns: f64,
     /// File, or part of a file, that may be slow instead of the thread.
     pub own: Own,
@@ -137,8 +137,8 @@ pub struct SlowThread {
 pub struct AtWork {
     /// The slow thread, if there is one.
     pub slow: Option<SlowThread>,
-    /// For each phase: its number, the time in calls of the busiest thread, ns, and the time in calls of the busiest thread if the slow one
-    /// were as fast as the others, ns.
+    /// For each phase: (its number, time in calls of the busiest thread, this time if the slow thread were as fast as the others). Times in
+    /// ns.
     pub phases: Vec<(u32, u64, u64)>,
 }
 
@@ -175,7 +175,7 @@ impl AtWork {
     }
 }
 
-/// Returns the slowest thread, if it and the others have the same work; else `None`.
+/// Returns the thread with the largest slowdown, if all threads (id and calls in `all`) have the same work; else `None`.
 fn slow_one(class: Class, all: Vec<(u32, &Calls)>) -> Option<SlowThread> {
     let calls: u64 = all.iter().map(|(_, of)| of.count).sum();
     let counts = |of: &Calls| of.count as f64 * all.len() as f64 >= calls as f64 * COUNTS;

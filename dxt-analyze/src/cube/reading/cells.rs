@@ -78,8 +78,8 @@ impl<'a> Cells<'a> {
     }
 
     /// Returns the phase (time up to a synchronization point) to which a wait from `begin` to `end` (ns since the job's start) belongs: the
-    /// last phase that ends during the wait. Calls in which only some ranks wait (a gather) may have ended phases earlier in the wait. The
-    /// rank that arrives last begins its call when the phase ends, and is counted in that phase.
+    /// last phase that ends during the wait. If several phases end during the wait, calls such as a gather, in which only some ranks wait,
+    /// ended the earlier ones. A rank that arrives last waits from the end of a phase on, and its wait counts in the phase that ended.
     fn waited_in(&self, begin: u64, end: u64) -> usize {
         let of = |moment: u64| self.slots.phase(self.slots.of(moment));
         let first = of(begin.saturating_sub(1));
@@ -130,7 +130,7 @@ struct Like {
     far_ns: u64,
     /// Natural logarithm of the calls' median duration in ns, times 2^16.
     log: i64,
-    /// Median duration of these calls without waits for a processor.
+    /// Median duration of the calls without waits for a processor.
     least: Least,
 }
 
@@ -200,7 +200,7 @@ impl Partial {
         self.merged = 0;
     }
 
-    /// Returns the counts of calls in flight on storage targets, and leaves empty ones behind.
+    /// Returns the counts of calls in flight on storage targets, and resets them to 0.
     pub fn take_depths(&mut self) -> depths::Partial {
         std::mem::take(&mut self.depths)
     }

@@ -16,9 +16,9 @@ use crate::thresholds::processor::LEAST_WAITING;
 /// Durations of one block's calls without the waits of the block's thread for a processor.
 pub(super) struct CallsWithout {
     shift: u64,
-    /// Intervals in which the thread waited.
+    /// Sample intervals in which the block's thread waited for a processor.
     intervals: Vec<Interval>,
-    /// By interval: times of those calls in it that the program itself made, and of those inside calls of libraries.
+    /// By interval in `intervals`: times of the calls in it that the program itself made, and times of the calls made inside libraries.
     sums: Vec<[Sums; 2]>,
 }
 
@@ -47,8 +47,8 @@ impl Sums {
         add(&mut self.certain_ns, other.certain_ns);
     }
 
-    /// Returns how long `call`, which is part of these sums, waited for a processor, ns, if the thread waited for the part `part` of all
-    /// their time. Waits are taken from excess times first.
+    /// Returns how long `call`, one of the summed calls, waited for a processor, ns, if the thread waited for the share `part` (0 to 1) of
+    /// the time of all summed calls. Waits are assumed in the excess times (above the median) first.
     fn waits_of(&self, call: Self, part: f64) -> f64 {
         let [excess, perhaps, certain] = [self.excess_ns, self.perhaps_ns, self.certain_ns].map(|ns| ns as f64);
         let wait = (excess + perhaps + certain) * part;

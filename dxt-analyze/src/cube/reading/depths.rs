@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 const TARGETS: usize = 64;
 /// Largest number of parts into which the run is divided; calls that begin in the same part count as beginning at once.
 const PARTS: usize = 1 << 12;
-/// Largest number of parts times storage targets.
+/// Largest product of the number of parts of the run and the number of storage targets: bounds the memory of the sums.
 const ALL_PARTS: usize = 1 << 16;
 /// Least number of calls to decide if durations grow with the number of calls in flight.
 const CALLS: f64 = 96.0;
@@ -255,7 +255,7 @@ impl Partial {
     }
 }
 
-/// Weighted sums of pairs (x, y): of values, squares and products.
+/// Linear regression: weighted sums over pairs (x, y) of values, squares and products, from which slope and correlation follow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Regression {
     weight: f64,
@@ -309,7 +309,8 @@ mod tests {
         BySize,
     }
 
-    /// Returns the result for six clients that compute between calls of about 10 ms; in a queue, a call also waits for those before it.
+    /// Returns true if durations are found to grow with the number of calls in flight, for six simulated clients that compute between calls
+    /// of about 10 ms. In a queue, a call also waits for the calls before it.
     fn grows(served: Served) -> bool {
         let layout = Layout::plain(1 << 20, 1, vec![4]);
         let layouts = [Some(FileLayout { layout, origin: LayoutOrigin::Given })];

@@ -1,6 +1,6 @@
 //! First pass over the trace: finds reads of blocks that the same thread overwrites completely before it can have used the data. Only files
 //! that a process reads and writes by its own system calls. In a sequence of reads and then writes, only the last read and the first write
-//! can be a pair; others cost nothing.
+//! can be a pair, so no other calls are examined.
 
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};

@@ -80,8 +80,8 @@ impl Served {
         self.waits().map(|part| part.max(by_time))
     }
 
-    /// True if targets complete about as many calls with many in flight as with few. If they complete far more with few, the few are ends
-    /// of bursts whose calls began together.
+    /// True if targets complete about as many calls with many in flight as with few. If they complete far more with few, times with few
+    /// calls in flight are the ends of bursts, whose calls began together.
     #[must_use]
     pub fn is_busy_evenly(&self) -> bool {
         let rate = |of: &[(f64, f64)]| {

@@ -169,7 +169,8 @@ impl Sums {
         (self.longest_at != AT_SOME_TIME).then_some(self.longest_at)
     }
 
-    /// Returns the mean logarithm of the durations, without the longest call if there are several: one call makes nothing slow.
+    /// Returns the mean logarithm of the durations, without the longest call if there are several: one long call does not make the others
+    /// slow.
     #[must_use]
     pub fn typical_log(&self) -> f64 {
         let (logs, calls) = if self.calls > 1 {
@@ -207,8 +208,8 @@ pub(crate) fn log(duration: u64) -> i64 {
     (octaves * LN_2) >> LOG_BITS
 }
 
-/// Returns the cell's key after merging 2^`merged` adjacent time windows. If `merged` is above `whole`, storage targets and then sizes are
-/// merged, too.
+/// Returns the cell's key after merging 2^`merged` adjacent time windows. `whole`: value of `merged` at which the whole run is one time
+/// window; above it, storage targets and then sizes are merged, too.
 #[inline]
 #[must_use]
 pub fn coarse(key: Key, merged: u32, whole: u32) -> Key {

@@ -162,8 +162,8 @@ fn usual(counts: &[u64]) -> Usual {
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, least }
 }
 
-/// Returns the duration, ns, above which at most [`FEW_ALONE`] calls lie, [`FAR`] times above all others: these are outliers however much
-/// the others vary. `None` if there are no such calls.
+/// Returns a duration, ns, that at most [`FEW_ALONE`] calls exceed, each of which takes at least [`FAR`] times as long as every other call:
+/// these few are outliers however much the other calls vary. `None` if there are no such calls.
 fn alone_from(counts: &[u64]) -> Option<f64> {
     let mut used = counts.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let (mut lowest, mut calls) = used.next().map(|(class, count)| (class, *count))?;

@@ -1,11 +1,12 @@
-//! Finds the process that runs alone at the end of a run of which it is unknown who waits for whom. It waits for no other process, so the
-//! time of its calls prolongs the run.
+//! Finds the process that runs alone at the end of a run, for runs in which it is unknown which processes wait for which. At the end, this
+//! process waits for no other, so the time of its calls prolongs the run.
 
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A parent that waits for the process ends after it within this part of the time that the process ran alone.
+/// The process counts as running alone at the end if others (such as a parent that waits for it) end at most this part of its time alone
+/// after it.
 const WAITS: f64 = 0.1;
 /// Largest number of generations of parent processes that are examined.
 const GENERATIONS: usize = 16;

@@ -33,7 +33,7 @@ impl KeptWaiting {
         Self(in_calls.iter().filter_map(does).collect())
     }
 
-    /// True if others wait for the rank in a phase.
+    /// True if other ranks wait for a message of the rank `process` in a phase.
     #[must_use]
     pub fn by(&self, process: ProcessId, phase: usize) -> bool {
         self.0.contains(&(phase, process))

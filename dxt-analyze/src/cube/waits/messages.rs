@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 /// A rank counts as slow if its saving (time that a finding takes off its calls) is at least this part of the largest.
 const AS_SLOW: f64 = 0.5;
-/// Ranks do not wait for messages between two synchronization points if the largest saving between these points is at most this part of the
-/// usual one.
+/// Ranks do not wait for messages between two synchronization points if the largest saving of a rank between these points is at most this
+/// part of the median over all points.
 const FREE: f64 = 0.1;
-/// Least number of synchronization points without waits for messages that show how long a rank computes; if there are none, least number
-/// with waits.
+/// Least number of synchronization points that show a rank's usual time of computing (points before which no rank waits for messages). Also
+/// the least number of points before which the rank seems to wait, if its usual time is unknown.
 const FEWEST: usize = 2;
 /// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
 /// computes instead of waiting.

@@ -141,8 +141,9 @@ impl SyncPoints {
         self.waits.iter().enumerate().filter_map(far)
     }
 
-    /// Returns the phase that the next synchronization point ends (`phase` or a later one), and how long the others wait there for a rank,
-    /// ns: the median wait less the rank's own. `None` if unknown, or unless the rank itself waits little.
+    /// Returns the phase that the next synchronization point ends (`phase` or a later one), and how long the other ranks wait there for the
+    /// rank of `process`, ns: the median wait less the rank's own wait. `None` if waits are unknown, or if the rank itself does not wait
+    /// much less than the median.
     #[must_use]
     pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
         let end = self.ends.get(phase).copied().flatten()?;

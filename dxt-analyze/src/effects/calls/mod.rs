@@ -67,7 +67,7 @@ pub enum Common {
     /// The outliers are two or three calls in a row with no fast call between: storage was slow for a while. Indexes of their cells, in
     /// order of time.
     InARow(Vec<u32>),
-    /// A few outliers have most of the excess: indexes of their cells, those of simultaneous calls in one list.
+    /// A few outliers have most of the excess time: indexes of their cells; cells of simultaneous calls are in one list.
     Stalls(Vec<Vec<u32>>),
     /// The outliers have nothing in common: they are the tail of a distribution.
     Nothing,

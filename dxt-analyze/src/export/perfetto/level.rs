@@ -133,7 +133,8 @@ impl Level {
         self.room.get(process.index()).copied().unwrap_or_default()
     }
 
-    /// Returns consecutive time windows (start, end), ns since the job's start, with at most `most` calls each; the shortest window may have more.
+    /// Returns consecutive time windows (start, end), ns since the job's start, with at most `most` calls each. A window of the shortest
+    /// possible length may have more.
     pub(crate) fn windows(&self, most: u64) -> Vec<(u64, u64)> {
         let place = |at: usize| self.from.saturating_add(self.width.saturating_mul(at as u64));
         let (mut out, mut first, mut sum) = (Vec::new(), 0, 0_u64);

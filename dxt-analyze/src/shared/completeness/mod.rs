@@ -94,9 +94,9 @@ pub struct Cut {
     pub file: String,
     /// Name of the I/O layer of the reads or writes.
     pub layer: &'static str,
-    /// Number of reads and writes, from Darshan's counters.
+    /// Number of the rank's reads and writes on the file, from Darshan's counters.
     pub calls: u64,
-    /// Number of reads and writes that have segments.
+    /// Number of the rank's reads and writes on the file that have segments.
     pub segments: u64,
     /// End of the process's last segment, ns since the job's start.
     pub last_segment_ns: u64,

@@ -1,4 +1,5 @@
-//! Contents of the files that `advise` writes. Each file begins with its author, `dxt-analyze`; `dxt-run` reads all files except the last two.
+//! Contents of the files that `advise` writes. Each file begins with its author, `dxt-analyze`. `dxt-run` reads the files of hints,
+//! parameters and variables; `setup.sh` and `README.txt` are for the user.
 
 use super::collect::Item;
 use super::names::{NAMES, README, ROMIO, SETUP};

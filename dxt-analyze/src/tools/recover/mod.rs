@@ -172,7 +172,7 @@ pub fn recover(spools: &[PathBuf], output: &Path, remove: bool, force: bool) -> 
     put_together(&spools, output, How { remove, force, ..How::default() })
 }
 
-/// Implements [`recover`]. A spool that comes with an identity is read only if its path still refers to the same file.
+/// Implements [`recover`]. A spool given with an identity (device and inode) is read only if its path still refers to this file.
 fn put_together(spools: &[(PathBuf, Option<Identity>)], output: &Path, how: How) -> Result<Recovery> {
     let mut result = Recovery::default();
     let mut found = Vec::new();

@@ -14,11 +14,11 @@ pub(crate) struct Repeated<'a> {
     pub(crate) share: f64,
     /// Files with the most bytes that were moved again.
     pub(crate) files: Vec<RepeatedInFile<'a>>,
-    /// Number of bytes that were not tracked, because they lie in too many separate ranges.
+    /// Number of bytes for which repetition was not tracked, because they lie in too many separate ranges.
     pub(crate) forgotten: u64,
-    /// Number of bytes not judged, because several threads of a process read and write the file.
+    /// Number of bytes that may or may not be repeated: several threads of a process read and write the file, in unknown order.
     pub(crate) unordered: u64,
-    /// Number of bytes not judged, because other processes write the file.
+    /// Number of bytes that may or may not be repeated: other processes write the file, so the bytes may have changed.
     pub(crate) not_judged: u64,
 }
 

@@ -39,7 +39,8 @@ impl Share {
         }
     }
 
-    /// Returns the title if the same processes do more reads and more writes than others; `self` is the larger share.
+    /// Returns the title of a finding on processes that both read and write more than others. `self`: their share of the reads (or writes),
+    /// if larger than `other`, that of the other direction.
     pub(crate) fn title_of_both(&self, other: &Self) -> String {
         let others =
             if self.alone { format!("the other {} none", self.processes - 1) } else { "the others wait".to_owned() };

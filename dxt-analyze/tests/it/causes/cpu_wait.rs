@@ -12,7 +12,8 @@ fn writers(wait: Option<f64>) -> Value {
     writers_on(|_| ("n", wait))
 }
 
-/// Returns the report of [`writers`] whose nodes and waits `of` gives by the number of the process.
+/// Returns the JSON report on eight processes as in [`writers`]; `of` returns, by number of the process, its node and the part of the time
+/// for which it waits for a processor.
 fn writers_on(of: impl Fn(u64) -> (&'static str, Option<f64>)) -> Value {
     let writer = |rank: u64| {
         let (node, wait) = of(rank);

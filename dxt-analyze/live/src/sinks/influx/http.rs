@@ -87,7 +87,8 @@ fn without_userinfo(url: &str) -> (Option<String>, String) {
     split().map_or((None, url.to_owned()), |(who, url)| (Some(who), url))
 }
 
-/// Returns the certificates with which servers are verified: the system's, or those of `SSL_CERT_FILE`.
+/// Returns the certificates with which servers are verified: the system's, or those of `SSL_CERT_FILE`; none if `is_asked_for` is false.
+/// Fails if certificates are asked for but missing.
 fn trust(is_asked_for: bool) -> Result<TlsConfig> {
     let found = if is_asked_for { rustls_native_certs::load_native_certs().certs } else { Vec::new() };
     if is_asked_for && found.is_empty() {
