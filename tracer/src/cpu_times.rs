@@ -34,7 +34,8 @@ const LEAST_THREADS: usize = 64;
 const SAMPLE_BYTES: u64 = 20;
 
 static TIMES: Table<Times> = Table::new();
-/// Time in ticks before which the process had no other thread than the main thread; 0 if it had some.
+/// Time in ticks at which this process's samples began, with the main thread as its only thread; 0 if the process already had other threads
+/// at that time.
 static START: AtomicU64 = AtomicU64::new(0);
 /// Time at which the samples for the trace that is being written were taken, in ticks.
 static REPORTED: AtomicU64 = AtomicU64::new(0);

@@ -144,9 +144,9 @@ impl Call {
         append(thread, Segment { offset: placed.offset, word: pack(stream, length), start: self.start, end: at });
     }
 
-    /// Records a call whose stream has flags: those for a call inside an MPI or HDF5 call and, if `MARKED`, those in `placed.marks`. In
-    /// counters mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. The
-    /// parameters are fields of [`End`], which does not fit into registers.
+    /// Records a call whose stream has flags: those of a call inside an MPI or HDF5 call and, if `MARKED`, those in `placed.marks`.
+    /// Counters mode ignores two of the marks: calls with estimated offsets are only totalled in a note, and appending calls are counted
+    /// with all other calls to preserve the order. Takes the fields of [`End`] separately, since `End` does not fit into registers.
     #[inline(never)]
     fn flagged<const MARKED: bool>(self, file: &'static File, op: &'static Op, at: u64, placed: Placed, length: u64) {
         let Placed { offset, mut marks } = placed;
@@ -363,7 +363,8 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// Returns the next slot for [`next_slot`]. Runs inside the gate that protects memory for segments (`gate.rs`).
+/// Returns the address of a free segment slot for `lane`, after obtaining or freeing memory; 0 if there is no memory. Runs inside the gate
+/// that protects memory for segments (`gate.rs`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late_calls::switch(thread);
     let is_late = lane.late.get() != 0;

@@ -61,9 +61,11 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 const MOST_UNASKED: u64 = 64;
 /// Time that this process has waited for access to the quota file since it last got access, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
-/// Upper bound of [`WAITED`] for a request to reserve bytes for more data, in ms.
+/// Time for which this process has waited for the quota file ([`WAITED`]), in ms, from which a request to reserve bytes for more data gives
+/// up.
 const MOST_TO_TAKE: u32 = 20;
-/// Upper bound of [`WAITED`] for the request before the trace is written, and for returning bytes, in ms.
+/// Time for which this process has waited for the quota file ([`WAITED`]), in ms, from which the request before the trace is written, and
+/// the return of bytes, give up.
 const MOST_TO_SETTLE: u32 = 120;
 
 /// Divisor of the node's part of the job's byte budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and

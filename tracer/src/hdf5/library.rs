@@ -70,7 +70,8 @@ unsafe impl Record for Library {}
 
 static LIBRARIES: Table<Library> = Table::new();
 
-/// Cache entries: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), generation of loaded objects (8 bits).
+/// Cache entries: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), and a number that changes whenever a
+/// shared object is loaded or unloaded (8 bits).
 static CACHE: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 /// Returns the copy of HDF5 that the code at `caller` uses; `None` if no copy is found.

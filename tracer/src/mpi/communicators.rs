@@ -148,8 +148,9 @@ fn add(world: &World, handle: Handle) -> i64 {
     number.map_or(NO_OFFSET, i64::from)
 }
 
-/// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator of the same shape, or
-/// returns `None`. Programs that create and free thousands of communicators usually use one after the other.
+/// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator with an equal
+/// description (size, ranks, members), or returns `None`. Programs that create and free thousands of communicators usually use one after
+/// the other.
 fn enter(def: CommunicatorDef) -> Option<u32> {
     let like = |known: &CommunicatorDef| CommunicatorDef { number: def.number, ..*known } == def;
     if KNOWN.len() >= MOST {

@@ -26,8 +26,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of chunks (segment buffers) at the start of `known` whose segments were all delivered, so that they are read again only after
-    /// chunks may have been packed.
+    /// Number of chunks (segment buffers) at the start of `known` that have delivered all their segments. They are skipped until the region
+    /// is full, because chunks may then have been packed (compressed).
     settled: usize,
 }
 

@@ -18,8 +18,8 @@ enum Opened {
     Named,
     /// The HDF5 data set is open, but has no path yet.
     Nameless,
-    /// The data set is opened asynchronously: it may be open only after the program has waited for `events`, and a query might wait for
-    /// them too. `datatype` and `space` are those of a data set being created, else 0.
+    /// The data set is opened asynchronously: it may be open only once the operations in the event set `events` are complete, and a query
+    /// might wait for them too. `datatype` and `space` are those of a data set being created, else 0.
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
