@@ -318,8 +318,8 @@ fn once_more(slot: usize) {
 const LOWEST_ADDRESS: usize = 64 << 10;
 
 /// True if `slot`, which the current call has reserved, may be written: it lies in the chunk that ends at `limit`, or in a chunk at a lower
-/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Then
-/// a call that found its chunk full may pass, too; so each chunk has a spare last slot for such a call.
+/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. The
+/// result may then be true even for a call that found its chunk full; such a call writes to the spare last slot that each chunk has.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS

@@ -199,8 +199,8 @@ impl Description {
         self.described().map(Used::file)
     }
 
-    /// Adds a reference for one more descriptor, unless none is left; returns true if added. The record may have been reused for another
-    /// file: check afterwards that the descriptor still refers to this record.
+    /// Adds a reference for one more descriptor, unless the record has no references any more; returns true if added. The record may have
+    /// been reused for another file: check afterwards that the descriptor still refers to this record.
     pub(super) fn retain(&self) -> bool {
         let more = |references| (references != 0).then_some(references + 1);
         self.references.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()

@@ -47,7 +47,7 @@ impl Frozen {
     }
 }
 
-/// Formats a run as lines of JSON, sorted by generation, seed and name.
+/// Formats the scores of a run of the analyzer as lines of JSON, one job per line, sorted by generation, seed and name.
 pub(super) fn lines(jobs: &[Frozen]) -> anyhow::Result<String> {
     let mut jobs: Vec<&Frozen> = jobs.iter().collect();
     jobs.sort_by_key(|job| job.key());
