@@ -182,8 +182,8 @@ impl Times {
         (0..3).find_map(|_| copy())
     }
 
-    /// Returns the thread's samples since the last written trace, and one taken now (`now` ticks); `None` if there are fewer than two,
-    /// which show no use of the processors.
+    /// Returns the thread's samples since the last written trace, and one taken now (`now` ticks); `None` if there are fewer than two
+    /// samples, from which no use of the processors can be computed.
     fn reported(&self, now: u64, scale: &TickScale) -> Option<ThreadTimes> {
         let tid = self.tid.load(Ordering::Acquire);
         let (mut samples, start) = (self.samples()?, START.load(Ordering::Relaxed));

@@ -76,8 +76,8 @@ pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// Wrapped call in progress. The thread on which the call ends records it, looked up at that time: a user-level thread may have moved to
-/// another kernel thread during the call, and the first kernel thread may have ended.
+/// Wrapped call in progress. The call is recorded for the kernel thread on which it ends, looked up at that time: a user-level thread may
+/// have moved to another kernel thread during the call, and the first kernel thread may have ended.
 pub(crate) struct Call {
     /// Time before the call, in clock ticks; [`Self::with_memory`] adds alignment bits ([`MEMORY_WANTED`]).
     start: u64,

@@ -145,8 +145,8 @@ pub(crate) fn share() -> Option<u64> {
     Some(quota.map_or(own, |quota| own.min(quota.share)))
 }
 
-/// Counts this process in the trace, once, as one that uses a fixed share of the budget instead of the node quota, or (`has_own_share` is
-/// false) takes that count back.
+/// Counts this process in the trace, at most once, as one that uses a fixed share of the budget instead of the node quota. If
+/// `has_own_share` is false, takes that count back.
 fn note(has_own_share: bool) {
     let is_noted = || IS_NOTED.load(Ordering::Relaxed);
     if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {

@@ -1,5 +1,5 @@
 //! Copies of HDF5 loaded in the process, and the copy that a caller uses. All functions of a copy are looked up at its first use. Later
-//! calls cost one check for newly loaded objects and one look-up in a small cache.
+//! calls cost one check for newly loaded shared objects and one look-up in a small cache.
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
 use super::dynamic;

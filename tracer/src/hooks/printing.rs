@@ -1,5 +1,5 @@
-//! Writes to standard output and standard error that wait for their reader: a pipe, socket or terminal. Only writes of [`LONG_NS`] and more are
-//! recorded, on a pseudo-file, so that a program that prints freely has no segments for it.
+//! Writes to standard output and standard error that wait for their reader: a pipe, socket or terminal. Only writes of 1 ms and longer
+//! ([`LONG_NS`]) are recorded, on a pseudo-file, so that a program that prints freely has no segments for it.
 #![expect(unsafe_code, reason = "fstat(2), ioctl(2)")]
 
 use crate::ops::Op;
