@@ -22,9 +22,9 @@ use trace_format::columns::TickScale;
 use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
 use trace_format::spool::journal::ThreadSample;
 
-/// Least time between two samples of a thread at first, ns. Doubles whenever the samples are thinned out.
+/// Minimum time between two samples of a thread at first, in ns. Doubles whenever every second sample of the thread is dropped.
 const LEAST_NS: u64 = 1_000_000;
-/// Maximum number of samples that are kept of a thread. When they are full, every second one is dropped.
+/// Maximum number of samples kept per thread. When it is reached, every second sample is dropped.
 const SAMPLES: usize = 64;
 /// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
 const THREADS: usize = 192;
@@ -42,7 +42,7 @@ static REPORTED: AtomicU64 = AtomicU64::new(0);
 /// Time of the samples in the last written trace, in ticks: samples before it are not written again.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Samples of one thread, which it alone adds to.
+/// Samples of the use of the processors by one thread; only this thread adds samples.
 #[repr(C)]
 struct Times {
     tid: AtomicU32,
@@ -210,7 +210,8 @@ fn is_this_thread(tid: u32) -> bool {
     unsafe { syscall!(libc::SYS_gettid) == i64::from(tid) }
 }
 
-/// Returns the kernel's sums of the calling thread, and true if they contain the time of waiting for a CPU.
+/// Returns the kernel's sums for the calling thread (time on a CPU, context switches and, if the second value is true, time of waiting for
+/// a CPU). `None` if the kernel gives none.
 fn sums_of_this_thread() -> Option<(CpuSample, bool)> {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -211,7 +211,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// True if another tracer is present in this process and this one leaves recording to the other. The first rank prints a message about it.
+/// True if another tracer in this process records instead of this one. The first rank prints a message about that.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {

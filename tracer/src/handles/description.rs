@@ -120,7 +120,8 @@ pub(super) fn nowhere() -> &'static Description {
 /// True once a call may have moved the file position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
+/// Marks all file positions as uncertain, because a call may have moved any of them. From now on the kernel is asked for positions, and
+/// offsets are estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {

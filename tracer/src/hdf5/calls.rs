@@ -153,7 +153,8 @@ impl Library {
         Some(self.extent(space, selection, elements))
     }
 
-    /// Returns the chunks of a data set and its chunk cache, of rank 0 if the data set is not stored in chunks; `None` if HDF5 does not say.
+    /// Returns the chunk shape of a data set and the size of its chunk cache; with 0 dimensions if the data set is not stored in chunks,
+    /// and `None` if the query fails.
     pub(crate) fn chunks(&self, data_set: Hid) -> Option<Chunks> {
         let mut chunks = Chunks { rank: 0, shape: [0; MAX_RANK], cache_bytes: 0 };
         let creation = self.h5d_get_create_plist(data_set);

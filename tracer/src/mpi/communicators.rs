@@ -94,7 +94,8 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// Returns the ID like [`number`], after a failed call of `op`. The call counts in the sampling: it may have succeeded on other ranks.
+/// Returns the ID of the communicator `comm` after a failed call of `op`; `None` if it has none. The call counts in the sampling of calls
+/// to record, since it may have succeeded on other ranks.
 #[cold]
 pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
     let handle = world.abi.handle(comm);

@@ -167,7 +167,7 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
 }
 
 /// Runs `call`, which is H5close, and empties the cache of identifiers: HDF5 then starts afresh and issues the same identifiers for other
-/// objects.
+/// files and data sets.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     handles::forget_hdf5_objects();
