@@ -1,5 +1,5 @@
-// C++ file streams: libstdc++ opens and closes them as C streams, and reads and writes their descriptors. Each one's descriptor
-// is the next one's. Prints `path bytes` for what it has written and what it has read, and nothing else.
+// C++ file streams: libstdc++ opens and closes them as C streams, and reads and writes their descriptors. Each stream gets
+// the descriptor number of the stream closed before. Prints `path bytes` for each file, which it has written and read back.
 // Usage: fstreams DIRECTORY. Provenance: written for this project.
 #include <cstdlib>
 #include <fstream>

@@ -1,9 +1,9 @@
-/* What the HDF5 workloads share: each call is made, checked, and logged as the tracer should tell it.
+/* Functions shared by the HDF5 test programs: each makes an HDF5 call, checks its result, and logs the call as the trace should have it.
  * Provenance: written for this project.
  *
  *     SELECTED <pid> <operation> <mode> <kind> <elements> <element bytes> <extent, as 8x6> <path of the data set>
  *
- * beside the OP line of each transfer; kinds are those of the trace format (0 none, 1 all, 2 regular hyperslab,
+ * in addition to the OP line (oplog.h) of each transfer; kind is the type of selection as in the trace format (0 none, 1 all, 2 regular hyperslab,
  * 3 irregular hyperslab, 4 points). */
 #ifndef H5LOG_H
 #define H5LOG_H
@@ -14,7 +14,7 @@
 
 enum kind { NONE, ALL, REGULAR, IRREGULAR, POINTS };
 
-/* An open file or data set, and what it is called. */
+/* An open file or data set, with its name. */
 struct object {
     hid_t id;
     const char *file, *path;
@@ -73,7 +73,7 @@ static inline void close_set(struct object set) {
     op("HDF5", "close_dataset", "-", -1, 0, set.file);
 }
 
-/* A transfer of what `space` selects, in elements of `type` in memory. */
+/* A transfer of the elements that `space` selects, of the type `type` in memory. */
 static inline void transfer(int writes, struct object set, hid_t type, hid_t memory, hid_t space, hid_t properties,
                      void *buffer, enum kind kind) {
     herr_t result = writes ? H5Dwrite(set.id, type, memory, space, properties, buffer)

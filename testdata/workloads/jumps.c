@@ -145,8 +145,8 @@ int main(int argc, char **argv) {
             CHECK(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
         }
         CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
-        /* A jump that restores the mask lets the next signal in while it still is on the handler's stack. Where that is a small one they would pile
-         * up: there the mask is restored behind the jump. */
+        /* A jump that restores the signal mask admits the next signal while the thread is still on the handler's stack. On a small signal stack,
+         * handlers would pile up; there the mask is restored after the jump. */
         sigset_t alarms;
         sigemptyset(&alarms);
         sigaddset(&alarms, SIGALRM);

@@ -2,8 +2,8 @@
  * multiples of 16 KiB, `beside` 16 KiB at odd offsets, `half` alternately 16 KiB at such multiples and 4 bytes beside them;
  * `named` is only queried (stat), `stream` gets 100 bytes by fwrite. With MPI (-DWITH_MPI) each rank has files of its own and
  * writes one more, `mpi`, of 100 bytes by MPI_File_write_at.
- * Usage: kinds DIRECTORY (absolute, canonical, empty) ROUNDS. Log: oplog.h; for `stream` and `mpi` what the program calls
- * itself. Provenance: written for this project. */
+ * Usage: kinds DIRECTORY (absolute, canonical, empty) ROUNDS. Log: oplog.h; for `stream` and `mpi` only the calls that
+ * the program makes itself. Provenance: written for this project. */
 #define _GNU_SOURCE
 #include "oplog.h"
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* What the MPI-IO programs share: files in a directory, calls that are checked and logged, and data that tells where it
- * belongs. Provenance: written for this project. */
+/* Functions shared by the MPI-IO test programs: paths of files in a directory, calls that are checked and logged, and data whose
+ * bytes follow from their file offset. Provenance: written for this project. */
 #ifndef MPIIO_H
 #define MPIIO_H
 
@@ -46,7 +46,7 @@ static inline void viewed(MPI_File handle, long long displacement, MPI_Datatype 
     mpi_op("set_view", "-", displacement, 0, file);
 }
 
-/* What the byte at `offset` of a file of ours holds. */
+/* Value of the byte at `offset` of every file that the programs write. */
 static inline char byte_at(long long offset) { return (char)(offset * 131 + offset / 251); }
 
 static inline void fill(char *block, long long offset, size_t length) {

@@ -1,5 +1,5 @@
-/* What the MPI-IO programs have in common that do one part of what they can at a time: `PROGRAM DIRECTORY PART`. Blocks
- * of this rank's own, and the main function, which ends with 77 where the MPI has not what the part needs.
+/* Functions shared by those MPI-IO test programs that run one of several parts, as `PROGRAM DIRECTORY PART`: offsets of blocks that belong
+ * to this rank alone, and the main function, which exits with 77 if the MPI library lacks functions that the part needs.
  * Provenance: written for this project. */
 #ifndef MPIIO_PARTS_H
 #define MPIIO_PARTS_H
@@ -11,7 +11,7 @@ enum { BLOCK = 1000, NOT_THERE = 77 };
 /* A part of a program. */
 struct part {
     const char *name;
-    void (*run)(void); /* NULL: this MPI has not what it needs. */
+    void (*run)(void); /* NULL if the MPI library lacks functions that the part needs. */
 };
 
 /* Offset of this rank's i-th block. */

@@ -1,4 +1,4 @@
-/* The log of a workload program: what it did itself, one line per operation, for a test to compare with the trace.
+/* Log of a test program's own operations, one line per operation, which a test compares with the trace.
  * Provenance: written for this project.
  *
  *     OP <pid> <tid> <layer> <operation> <mode> <offset> <length> <path>

@@ -107,7 +107,7 @@ impl Profile {
     ///
     /// The *stride* of an access is its offset minus the end (offset + length) of the previous access of the same direction (read or write)
     /// to the same file through the same layer: 0 if the access continues there, negative if it goes back. The first read and the first
-    /// write have no stride, nor do accesses without a known offset, after which the next access is compared with the last known end.
+    /// write have no stride. An access without a known offset has none either; the next access is then compared with the last known end.
     #[inline]
     pub fn fold(&mut self, last: &mut Last, access: Access, alignment: u64) {
         self.switches += u64::from(last.writes.is_some_and(|writes| writes != access.writes));

@@ -22,11 +22,11 @@ use trace_format::columns::TickScale;
 use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
 use trace_format::spool::journal::ThreadSample;
 
-/// Least time between two samples of a thread at first, ns. Doubles whenever the samples are thinned out.
+/// Minimum time between two samples of a thread at first, in ns. Doubles whenever every second sample of the thread is dropped.
 const LEAST_NS: u64 = 1_000_000;
 /// Maximum time between two looks at whether the process has other threads, while it has some, ns.
 const MOST_NS: u64 = 10_000_000_000;
-/// Maximum number of samples that are kept of a thread. When they are full, every second one is dropped.
+/// Maximum number of samples kept per thread. When it is reached, every second sample is dropped.
 const SAMPLES: usize = 64;
 /// Maximum number of threads with samples; later threads have none, so that a program whose threads come and go takes no more memory.
 const THREADS: usize = 192;
@@ -36,14 +36,15 @@ const LEAST_THREADS: usize = 64;
 const SAMPLE_BYTES: u64 = 20;
 
 static TIMES: Table<Times> = Table::new();
-/// Time in ticks before which the process had no other thread than the main thread; 0 if it had some.
+/// Time in ticks at which this process's samples began, with the main thread as its only thread; 0 if the process already had other threads
+/// at that time.
 static START: AtomicU64 = AtomicU64::new(0);
 /// Time at which the samples for the trace that is being written were taken, in ticks.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 /// Time of the samples in the last written trace, in ticks: samples before it are not written again.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Samples of one thread, which it alone adds to.
+/// Samples of the use of the processors by one thread; only this thread adds samples.
 #[repr(C)]
 struct Times {
     tid: AtomicU32,
@@ -186,8 +187,8 @@ impl Times {
         (0..3).find_map(|_| copy())
     }
 
-    /// Returns the thread's samples since the last written trace, and one taken now (`now` ticks); `None` if there are fewer than two,
-    /// which show no use of the processors.
+    /// Returns the thread's samples since the last written trace, and one taken now (`now` ticks); `None` if there are fewer than two
+    /// samples, from which no use of the processors can be computed.
     fn reported(&self, now: u64, scale: &TickScale) -> Option<ThreadTimes> {
         let tid = self.tid.load(Ordering::Acquire);
         let (mut samples, start) = (self.samples()?, START.load(Ordering::Relaxed));
@@ -214,7 +215,8 @@ fn is_this_thread(tid: u32) -> bool {
     unsafe { syscall!(libc::SYS_gettid) == i64::from(tid) }
 }
 
-/// Returns the kernel's sums of the calling thread, and true if they contain the time of waiting for a CPU.
+/// Returns the kernel's sums for the calling thread (time on a CPU, context switches and, if the second value is true, time of waiting for
+/// a CPU). `None` if the kernel gives none.
 fn sums_of_this_thread() -> Option<(CpuSample, bool)> {
     // SAFETY: an all-zero rusage is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -203,7 +203,8 @@ pub(crate) fn give(at: libc::c_int, name: &CStr, mode: u32) {
     }
 }
 
-/// True if a file or directory `name` exists. mkdir(2) does not tell: it may fail with EROFS before checking for existence.
+/// True if a file or directory `name` exists. The result of mkdir(2) does not show that: mkdir(2) may fail with EROFS before checking for
+/// existence.
 fn exists(name: &CStr) -> bool {
     // SAFETY: the name is NUL-terminated.
     let found = unsafe { crate::sys::syscall!(libc::SYS_faccessat, libc::AT_FDCWD, name.as_ptr(), libc::F_OK) };

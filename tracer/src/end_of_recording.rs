@@ -152,8 +152,8 @@ fn write_alone(config: &Config, by: &'static str) -> Outcome {
 }
 
 /// True if a trace must be written in state `now`, before `next`. Calls made after a trace (state Late) are written only if the process
-/// ends with all its threads; until then they stay in their spool. In counters mode they stay there for good, since they are not added to
-/// the counters. Without a spool a trace is written in counters mode too, since the number of lost calls must be reported.
+/// ends with all its threads; until then these calls stay in their spool. In counters mode they always stay there, since they are not added
+/// to the counters; only without a spool is a trace written, to report the number of lost calls.
 fn writes(now: State, next: Next) -> bool {
     now != State::Late || next == Next::Gone && !(buffer::counting::is_on() && spool::is_there())
 }

@@ -211,7 +211,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     }
 }
 
-/// True if another tracer is present in this process and this one leaves recording to the other. The first rank prints a message about it.
+/// True if another tracer in this process records instead of this one. The first rank prints a message about that.
 fn steps_aside(environment: &impl Environment) -> bool {
     let Some(other) = real::other_tracer() else { return false };
     if job::launcher_rank(environment) <= 0 {
@@ -266,7 +266,7 @@ fn place(path: &[u8], line: usize) -> Vec<u8> {
 unsafe extern "C" {
     /// C++ ABI form of at_quick_exit(3), as used in the C library's headers. Registered first, so the function runs last.
     fn __cxa_at_quick_exit(function: extern "C" fn(*mut u8), object: *const u8) -> c_int;
-    /// Identifies this library among the loaded objects (Itanium C++ ABI, 3.3.5).
+    /// Identifies this library among the loaded shared objects (Itanium C++ ABI, 3.3.5).
     static __dso_handle: u8;
 }
 

@@ -30,7 +30,7 @@ notes! {
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
-    /// A failed call by a path name that exceeds the limit of such names, or cannot be made absolute.
+    /// A failed call on a path name that cannot be made absolute, or that would exceed the maximum number of such names.
     Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";

@@ -40,7 +40,7 @@ pub(crate) fn is_shared() -> bool {
 }
 
 /// True if the caller seems to run in the recording process. Faster than [`is_own`]: asks the kernel only after a vfork(2) or clone(2) was
-/// seen, so it mistakes a process that the program's own machine code created by a system call for this process.
+/// seen. So a process that the program's own machine code has created by a system call is mistaken for the recording process.
 pub(crate) fn seems_own() -> bool {
     !is_shared() || is_own()
 }

@@ -76,8 +76,8 @@ pub(crate) fn marks_memory() -> bool {
     MEMORY_WANTED.load(Ordering::Relaxed) != 0
 }
 
-/// Wrapped call in progress. The thread on which the call ends records it, looked up at that time: a user-level thread may have moved to
-/// another kernel thread during the call, and the first kernel thread may have ended.
+/// Wrapped call in progress. The call is recorded for the kernel thread on which it ends, looked up at that time: a user-level thread may
+/// have moved to another kernel thread during the call, and the first kernel thread may have ended.
 pub(crate) struct Call {
     /// Time before the call, in clock ticks; [`Self::with_memory`] adds alignment bits ([`MEMORY_WANTED`]).
     start: u64,
@@ -144,9 +144,9 @@ impl Call {
         append(thread, Segment { offset: placed.offset, word: pack(stream, length), start: self.start, end: at });
     }
 
-    /// Records a call whose stream has flags: those for a call inside an MPI or HDF5 call and, if `MARKED`, those in `placed.marks`. In
-    /// counters mode, estimated offsets are only totalled, and appending calls are counted with all other calls to preserve the order. The
-    /// parameters are fields of [`End`], which does not fit into registers.
+    /// Records a call whose stream has flags: those of a call inside an MPI or HDF5 call and, if `MARKED`, those in `placed.marks`.
+    /// Counters mode ignores two of the marks: calls with estimated offsets are only totalled in a note, and appending calls are counted
+    /// with all other calls to preserve the order. Takes the fields of [`End`] separately, since `End` does not fit into registers.
     #[inline(never)]
     fn flagged<const MARKED: bool>(self, file: &'static File, op: &'static Op, at: u64, placed: Placed, length: u64) {
         let Placed { offset, mut marks } = placed;
@@ -318,8 +318,8 @@ fn once_more(slot: usize) {
 const LOWEST_ADDRESS: usize = 64 << 10;
 
 /// True if `slot`, which the current call has reserved, may be written: it lies in the chunk that ends at `limit`, or in a chunk at a lower
-/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. Then
-/// a call that found its chunk full may pass, too; so each chunk has a spare last slot for such a call.
+/// address. Since the call reserved the slot, a signal handler may have obtained the thread's first or next chunk and changed `limit`. The
+/// result may then be true even for a call that found its chunk full; such a call writes to the spare last slot that each chunk has.
 #[inline(always)]
 fn is_in_chunk(slot: usize, limit: usize) -> bool {
     slot < limit && slot >= LOWEST_ADDRESS
@@ -363,7 +363,8 @@ fn next_slot(thread: &Thread, lane: &Lane, slot: usize) -> usize {
     slot
 }
 
-/// Returns the next slot for [`next_slot`]. Runs inside the gate that protects memory for segments (`gate.rs`).
+/// Returns the address of a free segment slot for `lane`, after obtaining or freeing memory; 0 if there is no memory. Runs inside the gate
+/// that protects memory for segments (`gate.rs`).
 fn new_slot(thread: &Thread, lane: &Lane) -> usize {
     late_calls::switch(thread);
     let is_late = lane.late.get() != 0;

@@ -102,7 +102,7 @@ pub(crate) fn say(parts: &[&[u8]]) {
     errno.restore();
 }
 
-/// Writes `line` through a duplicate of the descriptor, which other threads cannot change between check and write.
+/// Writes `line` to standard error through a duplicate of its descriptor, which other threads cannot change between check and write.
 fn write(known: &Identity, line: &[u8], blocked: &Blocked) {
     let copy = |least: c_int| {
         // SAFETY: duplicating a descriptor has no visible effect.

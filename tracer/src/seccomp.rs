@@ -30,7 +30,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// True once the user has been informed that the program confines itself.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// True if the tracer inspects the programs that this one is about to start. False while tracing is off: no system calls may be made then.
+/// True if the tracer inspects the programs that this program is about to start. False while tracing is off: no system calls may be made
+/// then.
 static INSPECTS: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn inspect_programs(inspects: bool) {
@@ -164,7 +165,8 @@ pub(crate) fn confining<T>(strict: bool, resolve: fn(), call: impl FnOnce() -> T
     result
 }
 
-/// Runs `call`. If `succeeded` returns true for the result, the processor's counter may not be read any longer, and the clock stays stopped.
+/// Runs `call` with the clock stopped. If `succeeded` returns true for the result, the clock stays stopped, since the processor's counter
+/// may not be read any longer.
 pub(crate) fn without_counter<T>(call: impl FnOnce() -> T, succeeded: impl Fn(&T) -> bool) -> T {
     if !record::is_begun() {
         return call();

@@ -22,9 +22,9 @@ static SHUT: AtomicBool = AtomicBool::new(false);
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Number of the tracer's system calls in progress.
 static UNDER_WAY: AtomicU32 = AtomicU32::new(0);
-/// Maximum number of times that [`shut`] checks if no system call of the tracer is in progress any longer. After the first `YIELDS` checks
-/// they are 1 ms apart; after the last, `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a
-/// jump never returns.
+/// Maximum number of checks by [`shut`] if a system call of the tracer is still in progress. Checks after the first `YIELDS` are 1 ms
+/// apart. After the last check, `shut` proceeds: a call blocked in the kernel has already passed any filter, and a call left by a jump
+/// never returns.
 const MOST_WAITS: u32 = 1_100;
 const YIELDS: u32 = 1_000;
 

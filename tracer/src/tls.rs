@@ -193,8 +193,8 @@ impl Thread {
         self.library.is_set()
     }
 
-    /// True unless longer work of the tracer ([`Self::while_away`] and similar), which makes calls itself, is in progress on this thread.
-    /// If true, a call that arrives now is the program's.
+    /// False while longer work of the tracer ([`Self::while_away`] and similar) is in progress on this thread: calls are then the tracer's
+    /// own. If true, a call that arrives now is the program's.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.busy.get() & !(LENT | LENT_FOR_A_WHILE) < AWAY
     }

@@ -1,4 +1,4 @@
-//! Encoding and decoding of fixed structures, field by field. The last four bytes of each structure are the CRC-32 of the others.
+//! Encoding and decoding of fixed structures, field by field. The last four bytes of each structure are the CRC-32 of all its bytes before.
 
 use super::crc;
 use crate::error::{Error, Result};

@@ -14,7 +14,8 @@ pub(super) enum Counts {
     All,
     /// Calls added to the counters that are not in any finished trace.
     InNoTrace {
-        /// True if a trace is being written; then the minima and maxima of the calls that belong to that trace are included.
+        /// True if a trace is being written: then the minima and maxima also cover the calls that belong to that trace. (The sums always
+        /// cover these calls.)
         under_way: bool,
     },
     /// Calls added to the counters that are neither in a finished trace nor in the trace that was being written.

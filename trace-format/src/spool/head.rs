@@ -29,9 +29,9 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// True if `trace`, read from a file that may be the trace described here, contains the process. A trace of all ranks gets its final
-    /// name only when it contains the regions of all ranks. The job's reduced record (a region that stands for several ranks) also counts
-    /// if its epoch is the job's: all files of the process may be in it.
+    /// True if `trace`, read from a file that may be the trace described here, is complete and contains the process: either a region of the
+    /// process itself, or the reduced record of the process's job (a region that stands for several ranks, recognized by its epoch), which
+    /// may hold all files of the process. A trace of all ranks gets its final name only when it contains the regions of all ranks.
     pub fn is_in<S: Source>(&self, trace: &crate::read::Trace<S>) -> bool {
         let tells = |process: Process| {
             let info = process.info;

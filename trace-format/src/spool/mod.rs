@@ -107,8 +107,8 @@ pub mod header {
     pub const SPILL_DEVICE: usize = 304;
     /// Byte offset of a u64: inode number of the spill file (compressed segments); stored last, 0 without a spill file.
     pub const SPILL_INODE: usize = 312;
-    /// Byte offset of a u64: number of the job whose byte budget (DXT_JOB_BYTES) includes this spool once the spool is set aside; used only
-    /// by the tracer.
+    /// Byte offset of a u64: number of the job whose byte budget (DXT_JOB_BYTES) still includes this spool after the spool was set aside
+    /// (renamed before exec(3)); used only by the tracer.
     pub const BUDGET_JOB: usize = 320;
     /// Byte offset of a u64: number of bytes that the budget of [`BUDGET_JOB`] reserves for this spool; stored last.
     pub const BUDGET_BYTES: usize = 328;

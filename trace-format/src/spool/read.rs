@@ -175,8 +175,8 @@ pub const CUT_SHORT: &str =
 /// Text of the note that states the number of calls which may have been in the counters already when the spool was read.
 pub const MAY_BE_TWICE: &str = "calls that may be counted twice: the process was counting them when its spool was read";
 
-/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order. Of a thread with samples that know
-/// the time of waiting for a CPU, only those count.
+/// Groups samples of the use of the processors by thread and sorts them by time. `samples`: in any order. If some samples of a thread have
+/// the time of waiting for a CPU and some lack it, the thread's samples that lack it are dropped.
 fn thread_times(mut samples: Vec<ThreadSample>, scale: &TickScale) -> Vec<ThreadTimes> {
     samples.sort_by_key(|sample| (sample.tid, sample.ticks));
     let of_thread = |samples: &[ThreadSample]| {

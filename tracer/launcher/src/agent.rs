@@ -19,7 +19,7 @@ use tempfile::TempDir;
 /// Maximum time to wait until all monitoring agents are ready.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Process that monitors the run: `dxt-analyze live`, or the launcher that has started one of these per node.
+/// Process that monitors the run: `dxt-analyze live`, or the launcher (such as srun) that has started one `dxt-analyze live` per node.
 pub(crate) struct Agent {
     process: i32,
     /// Directory in which each monitoring agent creates a file once it is ready; removed on drop.

@@ -111,8 +111,8 @@ pub(crate) fn send(process: i32, signal: i32) {
     unsafe { libc::kill(process, signal) };
 }
 
-/// Ends this process by `signal`, without a core file, since the command may have left its own. Returns only if the kernel does not end the
-/// process, as for the first process (PID 1) of a container.
+/// Ends this process by `signal`, without a core file, since the command may have left a core file of its own. Returns only if the kernel
+/// does not end the process, as for the first process (PID 1) of a container.
 pub fn end_by(signal: i32) {
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);

@@ -13,8 +13,9 @@
 //! the store, the cut sees the segment. Two SeqCst fences, one on each side, allow exactly these two outcomes, so the model uses them. The
 //! wrong model without the append's fence shows the behavior without membarrier(2).
 //!
-//! The gate has a model of its own; a late slot is simply present. A parked thread sleeps until the state changes or the process ends; the
-//! mutex used for that orders nothing that the load of the state does not order too.
+//! The gate has a model of its own; slots of the late arena (for calls after the trace) simply exist, without an allocation. A parked
+//! thread sleeps until the state changes or the process ends; the mutex used for that orders nothing that the load of the state does not
+//! order too.
 
 use crate::explore;
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};

@@ -40,7 +40,7 @@ enum Fault {
     TakenForAnothers,
 }
 
-/// Place, in the model, where the block is stored into which the chunk's segments are compressed.
+/// Place, in the model, of the block that holds the chunk's compressed segments.
 #[derive(Clone, Copy, PartialEq)]
 enum Goes {
     /// In another chunk, which holds compressed blocks already.

@@ -1,5 +1,6 @@
 //! Model of `memory/fixed_table.rs` (`add`, `all` with `hold`, `remove`, `publish`). Threads add entries of one key, or of two keys that
-//! share a window, find entries, and take entries. Invariants: no entry is lost, none is taken twice, and no value is found in part.
+//! share a window (adjacent entries that may hold a key), find entries, and take entries. Invariants: no entry is lost, none is taken
+//! twice, and no value is found in part.
 //!
 //! In the model, the table is one window, and a value is two words.
 
@@ -109,7 +110,7 @@ fn of_another_key(table: &Table) {
     assert_eq!(table.take(OTHER), Some(3), "an entry is gone");
 }
 
-/// Runs two threads that use different keys in one window.
+/// Runs two threads that use different keys in one window (adjacent entries that may hold either key).
 fn two_keys(fault: Fault) {
     let table = a_table(fault, [of_one_key, of_another_key]);
     assert!(table.all(KEY).chain(table.all(OTHER)).next().is_none());

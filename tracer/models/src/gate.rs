@@ -34,7 +34,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Passes the gate; returns false if it is closed. The code would retry, but each further attempt is like the first.
+    /// Passes the gate; returns false if it is closed. The real code would try again, but each further attempt is like the first.
     fn pass(&self) -> bool {
         if self.fault == Fault::LooksFirst {
             if self.closed.load(Ordering::SeqCst) {

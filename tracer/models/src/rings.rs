@@ -1,6 +1,6 @@
-//! Model of `handles/rings.rs` (`with_mapping_if`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring, while others
-//! (close, munmap) end the ring and set up the next ring under the same name. Invariants: a mapping is never unmapped while it is read, and
-//! it is unmapped at most once.
+//! Model of `handles/rings.rs` (`with_mapping_if`, `end`, `add`). Threads read the tracer's mapping of an io_uring ring, while other
+//! threads (close, munmap) end the ring and set up the next ring under the same name (descriptor number or address). Invariants: a mapping
+//! is never unmapped while it is read, and it is unmapped at most once.
 //!
 //! A reader announces itself and then loads the ring's name. A thread that ends the ring clears the name and then loads the number of
 //! readers. The code relies on a total order of these four accesses, all SeqCst; the model has a fence between the two accesses of each

@@ -76,7 +76,8 @@ impl Description {
     }
 }
 
-/// Runs three threads that move the position. If `takes_over` is true, no thread waits for long.
+/// Runs three threads that move the position. `takes_over`: a thread that finds another's turn (right to move the position) not ended takes
+/// the turn over; if false, the thread makes no call.
 fn moving(fault: Fault, takes_over: bool) {
     let description = Arc::new(Description::default());
     let movers = [(1, 10), (2, 100), (3, 1000)].map(|(me, bytes)| {

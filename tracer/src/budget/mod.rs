@@ -61,9 +61,11 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 const MOST_UNASKED: u64 = 64;
 /// Time that this process has waited for access to the quota file since it last got access, in ms.
 static WAITED: AtomicU32 = AtomicU32::new(0);
-/// Upper bound of [`WAITED`] for a request to reserve bytes for more data, in ms.
+/// Time for which this process has waited for the quota file ([`WAITED`]), in ms, from which a request to reserve bytes for more data gives
+/// up.
 const MOST_TO_TAKE: u32 = 20;
-/// Upper bound of [`WAITED`] for the request before the trace is written, and for returning bytes, in ms.
+/// Time for which this process has waited for the quota file ([`WAITED`]), in ms, from which the request before the trace is written, and
+/// the return of bytes, give up.
 const MOST_TO_SETTLE: u32 = 120;
 
 /// Divisor of the node's part of the job's byte budget: 1/`QUANTA` of the part is reserved at once, but at least `LEAST_QUANTUM` bytes and
@@ -143,8 +145,8 @@ pub(crate) fn share() -> Option<u64> {
     Some(quota.map_or(own, |quota| own.min(quota.share)))
 }
 
-/// Counts this process in the trace, once, as one that uses a fixed share of the budget instead of the node quota, or (`has_own_share` is
-/// false) takes that count back.
+/// Counts this process in the trace, at most once, as one that uses a fixed share of the budget instead of the node quota. If
+/// `has_own_share` is false, takes that count back.
 fn note(has_own_share: bool) {
     let is_noted = || IS_NOTED.load(Ordering::Relaxed);
     if is_noted() != has_own_share && IS_NOTED.swap(has_own_share, Ordering::Relaxed) != has_own_share {

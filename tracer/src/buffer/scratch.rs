@@ -120,7 +120,7 @@ impl Scratch {
         members & !self.counted.load(Ordering::Acquire)
     }
 
-    /// Returns the object that adds segments of this scratch to counters.
+    /// Returns the [`Adder`], by which segments of this scratch are added to counters.
     pub(super) fn adder(&self) -> Adder<'_> {
         Adder::new(SCRATCHES.index_of(self), &self.counted, &self.counting)
     }

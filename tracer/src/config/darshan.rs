@@ -91,7 +91,8 @@ fn enables_dxt(environment: &impl Environment) -> bool {
     modules(environment, c"DARSHAN_MOD_ENABLE").any(|module| matches!(module, b"DXT_POSIX" | b"DXT_MPIIO" | b"*"))
 }
 
-/// True if Darshan's trigger file is set and switches its DXT on: it does unless DXT_ENABLE_IO_TRACE or DXT_DISABLE_IO_TRACE is set.
+/// True if a Darshan trigger file (DXT_TRIGGER_CONF_PATH) switches tracing on, as in Darshan: the file does so unless DXT_ENABLE_IO_TRACE
+/// or DXT_DISABLE_IO_TRACE is set.
 fn enables_triggers(environment: &impl Environment) -> bool {
     let set = |name: &CStr| environment.get(name).is_some_and(|value| !value.is_empty());
     let switched = environment.get(c"DXT_DISABLE_IO_TRACE").is_some() || set(c"DXT_ENABLE_IO_TRACE");

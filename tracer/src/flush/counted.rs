@@ -62,8 +62,8 @@ impl Counted {
         }
     }
 
-    /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode
-    /// unless some files were counted so.
+    /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode if
+    /// there is no record of <other files>.
     pub(super) fn notes() -> Option<(String, u64)> {
         let what = "different files among these <other files>, per process, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();

@@ -112,7 +112,7 @@ impl Gathered {
         !tells && !process.notes.iter().any(says)
     }
 
-    /// Returns node name and process id, which become part of the file name.
+    /// Returns node name and process id, which become part of the trace's file name.
     pub(super) fn place(&self) -> (&str, u32) {
         (&self.process.info.node, self.process.info.pid)
     }

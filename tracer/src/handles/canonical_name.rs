@@ -38,7 +38,7 @@ static CHANGES: AtomicU32 = AtomicU32::new(0);
 static DIFFER: AtomicBool = AtomicBool::new(false);
 /// True once this process has child processes, which may change names at any time.
 static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
-/// True if openat2(2) is not available, so that names cannot be verified as plain.
+/// True if openat2(2) is not available, so that names cannot be verified as plain (free of symbolic links).
 static WITHOUT_OPENAT2: AtomicBool = AtomicBool::new(false);
 
 /// Stops using openat2(2) to look for symbolic links in paths, because the system call is not available.
@@ -221,7 +221,8 @@ impl Plain {
             && self.device.load(Ordering::Relaxed) == stat.identity.device
     }
 
-    /// Marks the path as plain at time stamp `moment`. Threads may race: any result is correct, since each thread has just found the path plain.
+    /// Marks the path as plain (free of symbolic links) at time stamp `moment`. Threads may race: any result is correct, since each thread
+    /// has just found the path plain.
     fn put(&self, stat: &Stat, moment: Moment) {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);

@@ -120,7 +120,8 @@ pub(super) fn nowhere() -> &'static Description {
 /// True once a call may have moved the file position of a description that the tracer could not identify.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Marks all file positions as uncertain, because a call may have moved any. From now on the kernel is asked, and offsets are estimates.
+/// Marks all file positions as uncertain, because a call may have moved any of them. From now on the kernel is asked for positions, and
+/// offsets are estimates.
 #[cold]
 pub(crate) fn doubt_positions() {
     if !IN_DOUBT.swap(true, Ordering::SeqCst) {
@@ -199,8 +200,8 @@ impl Description {
         self.described().map(Used::file)
     }
 
-    /// Adds a reference for one more descriptor, unless none is left; returns true if added. The record may have been reused for another
-    /// file: check afterwards that the descriptor still refers to this record.
+    /// Adds a reference for one more descriptor, unless the record has no references any more; returns true if added. The record may have
+    /// been reused for another file: check afterwards that the descriptor still refers to this record.
     pub(super) fn retain(&self) -> bool {
         let more = |references| (references != 0).then_some(references + 1);
         self.references.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok()

@@ -1,5 +1,5 @@
-//! Cache of open HDF5 files and data sets, by identifier. HDF5 identifiers increase and are hardly ever reused. A new object evicts an old
-//! one if there is no room; an object that is not cached is queried from HDF5 again.
+//! Cache of open HDF5 files and data sets, by identifier. HDF5 identifiers increase and are hardly ever reused. A new entry evicts an old
+//! one if there is no room; a file or data set that is not cached is queried from HDF5 again.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
 use crate::memory::FixedTable;

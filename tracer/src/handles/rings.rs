@@ -30,7 +30,7 @@ pub(crate) struct State {
 // SAFETY: all-zero bits are valid numbers, false, and null pointers.
 unsafe impl Zeroed for State {}
 
-/// Memory, in words, for the data of module `hooks` about a ring that the tracer has mapped.
+/// Data of the module `hooks::uring` about the tracer's mapping of a ring, as words that only that module interprets.
 pub(crate) type Mapped = [usize; 24];
 
 // SAFETY: a record can be found only once it is complete.
@@ -59,7 +59,7 @@ impl Name {
 pub(crate) enum Registered {
     /// The registered file is recorded; with its open flags.
     Recorded(Used),
-    /// The registered file is not recorded, or no file registered at this index.
+    /// The registered file is not recorded, or no file is registered at this index.
     NotRecorded,
     /// The registered file is unknown, because the tracer did not see the registration.
     Unknown,

@@ -15,7 +15,8 @@ pub(crate) type Marks = [usize; 4];
 #[repr(u8)]
 pub(crate) enum Trust {
     /// Any holder of the descriptor: another process, or the program itself by system calls. The cached position is valid only while the
-    /// buffer holds bytes. The destination of these bytes is decided when the buffer is flushed, so the kernel is asked once per buffer.
+    /// buffer holds bytes: where these bytes go in the file is decided when the buffer is flushed, so the kernel is asked for the position
+    /// once per buffer.
     Others = 0,
     /// Only the stream: fopen(3) created the descriptor, and the program has neither asked for its number nor forked since.
     Alone = 1,

@@ -11,7 +11,7 @@ pub(crate) type Hid = i64;
 
 /// HDF5 identifier `H5S_ALL`: the entire data space is selected.
 pub(crate) const SPACE_ALL: Hid = 0;
-/// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of HDF5 1.14) and not an object.
+/// Highest identifier that is a predefined constant (`H5S_BLOCK`, `H5S_PLIST` of HDF5 1.14) and not an HDF5 object.
 const LAST_CONSTANT: Hid = 15;
 /// Maximum number of dimensions of an HDF5 data space (`H5S_MAX_RANK`).
 pub(crate) const MAX_RANK: usize = 32;
@@ -95,13 +95,14 @@ impl Library {
         self.h5i_get_type(id) == TYPE_DATA_SET
     }
 
-    /// Writes the path of an object inside its file to `buffer` and returns the path; empty if the object has no path.
+    /// Writes the path of an HDF5 object (such as a data set) inside its file to `buffer` and returns the path; empty if the object has no
+    /// path.
     pub(crate) fn path_inside<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5i_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
     }
 
-    /// Writes the name under which an object's file was opened to `buffer` and returns the name.
+    /// Writes the name under which the file of an HDF5 object was opened to `buffer` and returns the name.
     pub(crate) fn file_name<'a>(&self, id: Hid, buffer: &'a mut [u8]) -> &'a [u8] {
         let length = self.h5f_get_name(id, buffer.as_mut_ptr().cast(), buffer.len());
         text(buffer, length)
@@ -152,7 +153,8 @@ impl Library {
         Some(self.extent(space, selection, elements))
     }
 
-    /// Returns the chunks of a data set and its chunk cache, of rank 0 if the data set is not stored in chunks; `None` if HDF5 does not say.
+    /// Returns the chunk shape of a data set and the size of its chunk cache; with 0 dimensions if the data set is not stored in chunks,
+    /// and `None` if the query fails.
     pub(crate) fn chunks(&self, data_set: Hid) -> Option<Chunks> {
         let mut chunks = Chunks { rank: 0, shape: [0; MAX_RANK], cache_bytes: 0 };
         let creation = self.h5d_get_create_plist(data_set);

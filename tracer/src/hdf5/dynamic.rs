@@ -24,14 +24,14 @@ pub(super) fn generation() -> u8 {
 
 /// Shared object (or program) loaded into the process.
 pub(super) struct Object {
-    /// Handle of dlopen(3) with which symbols of the object and its dependencies are found; null for the program itself and for code
-    /// outside any object.
+    /// Handle of dlopen(3) with which symbols of the shared object and its dependencies are found; null for the program itself and for code
+    /// outside any shared object.
     handle: *mut c_void,
-    /// Versions of HDF5 symbols against which the object was linked, which identify a build of HDF5.
+    /// Versions of HDF5 symbols against which the shared object was linked, which identify a build of HDF5.
     versions: [Option<&'static CStr>; MOST_VERSIONS],
 }
 
-/// Maximum number of HDF5 symbol versions stored per object; one suffices to distinguish builds of HDF5.
+/// Maximum number of HDF5 symbol versions stored per shared object; one suffices to distinguish builds of HDF5.
 const MOST_VERSIONS: usize = 8;
 
 /// Public part of `struct link_map` (`<link.h>`).
@@ -42,14 +42,14 @@ struct LinkMap {
     dynamic: *const Dynamic,
 }
 
-/// Entry of an object's dynamic section (`Elf64_Dyn`).
+/// Entry of a shared object's dynamic section (`Elf64_Dyn`).
 #[repr(C)]
 struct Dynamic {
     tag: i64,
     value: usize,
 }
 
-/// Library that an object needs, with the list of symbol versions that the object needs from the library (`Elf64_Verneed`).
+/// Library that a shared object needs, with the list of symbol versions needed from that library (`Elf64_Verneed`).
 #[repr(C)]
 struct Needed {
     version: u16,
@@ -59,7 +59,7 @@ struct Needed {
     next: u32,
 }
 
-/// Symbol version that an object needs from a library (`Elf64_Vernaux`).
+/// Symbol version that a shared object needs from a library (`Elf64_Vernaux`).
 #[repr(C)]
 struct NeededVersion {
     hash: u32,
@@ -72,7 +72,7 @@ struct NeededVersion {
 const DT_STRTAB: i64 = 5;
 const DT_VERNEED: i64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: i64 = 0x6fff_ffff;
-/// Flag of dladdr1(3): return the object's link map.
+/// Flag of dladdr1(3): return the shared object's link map.
 const RTLD_DL_LINKMAP: c_int = 2;
 
 unsafe extern "C" {
@@ -80,7 +80,8 @@ unsafe extern "C" {
 }
 
 impl Object {
-    /// Returns the object that contains the code at `address`. Code outside any object (generated code) is treated as part of the global scope.
+    /// Returns the shared object (or program) that contains the code at `address`. Code outside any shared object (generated code) is
+    /// treated as part of the global scope.
     pub(super) fn of(address: usize) -> Self {
         let mut object = Self { handle: std::ptr::null_mut(), versions: [None; MOST_VERSIONS] };
         // SAFETY: an all-zero Dl_info is valid.
@@ -103,12 +104,13 @@ impl Object {
         object
     }
 
-    /// True if the object was linked with a specific build of HDF5, identified by symbol versions.
+    /// True if the shared object was linked with a specific build of HDF5, identified by symbol versions.
     pub(super) fn is_versioned(&self) -> bool {
         self.versions[0].is_some()
     }
 
-    /// Returns the definition of `name` to which the dynamic linker would bind this object's reference without the tracer; null if there is none.
+    /// Returns the definition of `name` to which the dynamic linker would bind a reference in this shared object without the tracer; null
+    /// if there is none.
     pub(super) fn definition(&self, name: &CStr) -> *mut c_void {
         let scopes = [libc::RTLD_NEXT, self.handle];
         let scopes = || scopes.into_iter().filter(|scope| !scope.is_null());
@@ -128,7 +130,7 @@ impl Object {
         scopes().map(plain).find(|address| !address.is_null()).unwrap_or(std::ptr::null_mut())
     }
 
-    /// Returns the definition of `name` in this object or its dependencies; null if there is none.
+    /// Returns the definition of `name` in this shared object or its dependencies; null if there is none.
     pub(super) fn own(&self, name: &CStr) -> *mut c_void {
         let scope = if self.handle.is_null() { libc::RTLD_NEXT } else { self.handle };
         // SAFETY: the name ends in NUL; the scope is RTLD_NEXT or an open handle.
@@ -145,7 +147,8 @@ impl Drop for Object {
     }
 }
 
-/// Returns the HDF5 symbol versions with which an object was linked. They distinguish builds of HDF5; an object uses only one build.
+/// Returns the HDF5 symbol versions with which a shared object was linked. They distinguish builds of HDF5; a shared object uses only one
+/// build.
 fn needed_versions(map: &LinkMap) -> [Option<&'static CStr>; MOST_VERSIONS] {
     let mut found = [None; MOST_VERSIONS];
     let (mut strings, mut needed, mut count) = (0, 0, 0);

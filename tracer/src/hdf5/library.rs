@@ -1,5 +1,5 @@
 //! Copies of HDF5 loaded in the process, and the copy that a caller uses. All functions of a copy are looked up at its first use. Later
-//! calls cost one check for newly loaded objects and one look-up in a small cache.
+//! calls cost one check for newly loaded shared objects and one look-up in a small cache.
 #![expect(unsafe_code, reason = "calls H5get_libversion through its address")]
 
 use super::dynamic;
@@ -70,7 +70,8 @@ unsafe impl Record for Library {}
 
 static LIBRARIES: Table<Library> = Table::new();
 
-/// Cache entries: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), generation of loaded objects (8 bits).
+/// Cache entries: return address of a caller (48 bits), number of its HDF5 copy plus one (8 bits), and a number that changes whenever a
+/// shared object is loaded or unloaded (8 bits).
 static CACHE: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 /// Returns the copy of HDF5 that the code at `caller` uses; `None` if no copy is found.

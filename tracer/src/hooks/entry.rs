@@ -96,7 +96,8 @@ unsafe extern "C" {
 
 /// Runs at the library's finalization. Libraries that the tracer does not depend on are finalized later: libgfortran, for example, then
 /// flushes the buffers of its units. glibc runs functions registered during finalization after all libraries (stdlib/exit.c), unless the
-/// function belongs to a library: then it runs when that library is finalized. So the last step is registered without a library.
+/// function belongs to a library: then it runs when that library is finalized. So `last`, which writes the trace, is registered as a
+/// function of no library.
 extern "C" fn destructor() {
     let (none, nobody) = (std::ptr::null_mut(), std::ptr::null());
     // SAFETY: registers a function of this library, which is never unloaded.

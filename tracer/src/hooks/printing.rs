@@ -1,5 +1,5 @@
-//! Writes to standard output and standard error that wait for their reader: a pipe, socket or terminal. Only writes of [`LONG_NS`] and more are
-//! recorded, on a pseudo-file, so that a program that prints freely has no segments for it.
+//! Writes to standard output and standard error that wait for their reader: a pipe, socket or terminal. Only writes of 1 ms and longer
+//! ([`LONG_NS`]) are recorded, on a pseudo-file, so that a program that prints freely has no segments for it.
 #![expect(unsafe_code, reason = "fstat(2), ioctl(2)")]
 
 use crate::ops::Op;
@@ -35,8 +35,9 @@ fn path_of(number: c_int) -> Option<&'static [u8]> {
     STANDARD_PATHS.get(usize::try_from(number).ok()?).copied().filter(|path| !path.is_empty())
 }
 
-/// Begins a write that may have to wait. `None` once a trace of all ranks or of the whole process is written: what libraries print at the end
-/// (MPICH, in MPI_Finalize, what its users did not free) would make a second trace.
+/// Begins a write that may have to wait; `None` unless the call writes to standard output or standard error. Also `None` once a trace of
+/// the process or of all ranks is written: messages that libraries print at the end (such as MPICH's report of leaks in MPI_Finalize) would
+/// cause a second trace.
 #[cold]
 #[inline(never)]
 fn begin(thread: &'static Thread, number: c_int, op: &Op) -> Option<Call> {

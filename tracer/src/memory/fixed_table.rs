@@ -40,8 +40,8 @@ pub(crate) struct Entry<V> {
     value: V,
 }
 
-/// Hash table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent entries. If both numbers are equal, entries are in order
-/// from the first.
+/// Hash table of `CAPACITY` entries. A key's entries lie within `WINDOW` adjacent entries. If `WINDOW` equals `CAPACITY`, each key may use
+/// all entries, and a new entry takes the first free place of the table.
 pub(crate) struct FixedTable<V, const CAPACITY: usize, const WINDOW: usize> {
     entries: [Entry<V>; CAPACITY],
     /// Number of entries of the table that are in use.

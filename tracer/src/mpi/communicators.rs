@@ -94,7 +94,8 @@ pub(crate) fn number(world: &World, comm: Handle) -> Option<i64> {
     find(handle).map(|place| i64::from(place.number.load(Ordering::Acquire)))
 }
 
-/// Returns the ID like [`number`], after a failed call of `op`. The call counts in the sampling: it may have succeeded on other ranks.
+/// Returns the ID of the communicator `comm` after a failed call of `op`; `None` if it has none. The call counts in the sampling of calls
+/// to record, since it may have succeeded on other ranks.
 #[cold]
 pub(crate) fn number_of_failed(world: &World, comm: Handle, op: &Op) -> Option<i64> {
     let handle = world.abi.handle(comm);
@@ -148,8 +149,9 @@ fn add(world: &World, handle: Handle) -> i64 {
     number.map_or(NO_OFFSET, i64::from)
 }
 
-/// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator of the same shape, or
-/// returns `None`. Programs that create and free thousands of communicators usually use one after the other.
+/// Adds a communicator to the table and returns its ID. If the table is full, reuses the ID of a freed communicator with an equal
+/// description (size, ranks, members), or returns `None`. Programs that create and free thousands of communicators usually use one after
+/// the other.
 fn enter(def: CommunicatorDef) -> Option<u32> {
     let like = |known: &CommunicatorDef| CommunicatorDef { number: def.number, ..*known } == def;
     if KNOWN.len() >= MOST {

@@ -8,7 +8,8 @@ use crate::registry::Datatype;
 use std::ffi::c_int;
 use trace_format::meta::{Combiner, extent_bin};
 
-/// Combiners (datatype constructors) in the order of MPICH's mpi.h (from 1) and Open MPI's (from 0), with those that MPI 3.0 removed.
+/// Combiners (datatype constructors) in the order common to MPICH's mpi.h, which numbers them from 1, and Open MPI's, from 0; includes
+/// combiners that MPI 3.0 removed.
 const HISTORIC: [Combiner; 20] = [
     Combiner::Named,
     Combiner::Dup,

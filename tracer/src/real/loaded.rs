@@ -59,7 +59,7 @@ impl Slot {
     }
 }
 
-/// Returns the definition of `name` in the first loaded object that has one, except this library; null if no object has one.
+/// Returns the definition of `name` in the first loaded shared object that has one, except this library; null if no shared object has one.
 pub(crate) fn loaded_symbol(name: &CStr) -> *mut c_void {
     // The search below calls dlopen(3), which may access files.
     if crate::sys::is_shut() {
@@ -166,7 +166,7 @@ pub(crate) fn global_symbol(name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Returns the definition of `name` in the global scope, else in any loaded object; null if there is none.
+/// Returns the definition of `name` in the global scope, else in any loaded shared object; null if there is none.
 pub(crate) fn global_or_loaded_symbol(name: &CStr) -> *mut c_void {
     let address = global_symbol(name);
     if address.is_null() { loaded_symbol(name) } else { address }

@@ -47,8 +47,8 @@ pub(crate) struct Adder<'a> {
 }
 
 impl<'a> Adder<'a> {
-    /// Creates the object that adds segments of the scratch (thread's buffer of segments) with this index to counters. `counted`,
-    /// `counting`: bit masks of the slots of the scratch that are already added, and that are being added.
+    /// Creates the adder for the scratch (thread's buffer of segments) with this index. `counted`, `counting`: bit masks of the slots of
+    /// the scratch that are already added to counters, and that are being added.
     pub(crate) fn new(index: usize, counted: &'a AtomicU64, counting: &'a AtomicU64) -> Self {
         Self { number: index as u64 + 1, counted, counting, after: 0 }
     }

@@ -78,7 +78,8 @@ fn place_in_use() -> &'static Place {
     &PLACES[IN_USE.load(Ordering::Acquire) % PLACES.len()]
 }
 
-/// Maximum size, in bytes, of a piece of the spool file whose pages are not prefaulted when its space is allocated.
+/// Size in bytes above which the pages of a new piece of the spool file are prefaulted when its space is allocated. Pages of smaller pieces
+/// fault at first use.
 const LEAST_POPULATED: usize = 64 << 10;
 
 /// MADV_POPULATE_WRITE of madvise(2) (Linux 5.14).

@@ -51,8 +51,9 @@ pub(crate) fn is_kept() -> bool {
     KEPT.load(Ordering::SeqCst) != 0
 }
 
-/// Divisor of the journal's capacity: data set shapes and samples of threads are added only while less than 1/4 of the journal is used. A
-/// program may cause any number of shapes for one data set. The definitions required for recovery are limited by the tables, and fit.
+/// Divisor of the journal's capacity: data set shapes and samples of threads are added only while less than 1/4 of the journal is used,
+/// since a program may cause any number of shapes for one data set. The number of definitions required for recovery is limited by the sizes
+/// of the tracer's tables, so they always fit.
 const SHAPES_PART: usize = 4;
 
 /// Adds to the journal a record of kind `kind`, with the concatenated `parts` as content. A record that does not fit is lost, and counted

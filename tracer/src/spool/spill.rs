@@ -133,7 +133,8 @@ fn blocks(length: usize) -> &'static [u8] {
     unsafe { std::slice::from_raw_parts(address as *const u8, length) }
 }
 
-/// Abandons writing of the trace if the spill file has blocks but cannot be read: no trace may be written without them.
+/// Abandons writing of the trace, because the spill file has blocks but cannot be read: no trace may be written without them. Returns no
+/// blocks if no work is in progress that could be abandoned.
 fn unreadable() -> &'static [u8] {
     crate::stack::abandon();
     &[]

@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 
 const FOLDED: &str = "because DXT_JOB_BYTES has no room";
 const OWN_SHARE: &str = "took a fixed share of DXT_JOB_BYTES";
-/// Bytes of a trace that are not counted in the budget.
+/// Maximum number of bytes of a trace beyond the bytes that the budget counts for it.
 const TRACE: u64 = 4 << 10;
 /// Maximum number of bytes beyond the budget that a killed process with one thread and two files leaves. More threads or files add steps of
 /// this size.
@@ -80,7 +80,7 @@ fn holder(pot: &Path, last: &str) -> Child {
     holder
 }
 
-/// Kills and reaps the process that holds the lock.
+/// Kills and reaps the process that holds the lock on a node quota file.
 fn let_go(mut holder: Child) {
     holder.kill().expect("failed to kill it");
     holder.wait().expect("it ends");

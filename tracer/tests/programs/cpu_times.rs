@@ -5,8 +5,8 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use trace_format::meta::{CpuSample, Process};
 
-/// Asserts for each thread of `process`: it has 2 to 65 samples; between two of them, it ran on a CPU for no longer than the time between;
-/// and the last one was taken while the trace was written.
+/// Asserts for each thread of `process`: it has 2 to 65 samples; between two successive samples, its time on a CPU is at most the elapsed
+/// time (within 20 ms); the last sample was taken within 1 s of the end of recording.
 fn check(process: &Process) {
     assert!(!process.processor.threads.is_empty(), "{:?}", process.info);
     for thread in &process.processor.threads {

@@ -24,7 +24,7 @@ const KINDS: [&str; 9] =
 const OF_ROOT: [&str; 2] = ["chroot", "mounts"];
 /// Storage modes for recorded calls.
 const MODES: [&str; 5] = ["compact", "spill", "fold", "counters", "untimed"];
-/// Ways to end a process. The last ones apply only to MPI ranks, or only to other processes.
+/// Ways to end a process. Only MPI ranks can end by "finalize"; processes with another root or other mounts ([`OF_ROOT`]) never by "exec".
 const WAYS: [&str; 15] = [
     "exit",
     "_exit",

@@ -220,8 +220,8 @@ const TAKING: [&str; 18] = [
     "reused",
 ];
 
-/// Runs the test program, which reuses descriptor 2 in the way `way`, with standard error in a file. `verbose`: DXT_VERBOSE. Returns the
-/// exit code, and the final contents of the data file and of that file.
+/// Runs the test program, which reuses descriptor 2 (standard error) for a data file in the way `way`. Standard error was a file before.
+/// `verbose`: DXT_VERBOSE. Returns the exit code, and the final contents of the data file and of the file that was standard error.
 fn takes_stderr(way: &str, verbose: &str, traced: bool) -> (i32, String, String) {
     let scratch = Scratch::new();
     let (data, stderr) = (scratch.data().join("data"), scratch.root().join("stderr"));

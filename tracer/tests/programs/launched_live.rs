@@ -1,5 +1,5 @@
-//! Tests of `dxt-run --live` and `--live-to`: one agent is started before the program and runs beside it. Failures of the agent do not
-//! affect the program.
+//! Tests of `dxt-run --live` and `--live-to`: one monitoring agent (`dxt-analyze live`) is started before the program and runs beside it.
+//! Failures of the agent do not affect the program.
 
 use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
 use std::collections::BTreeSet;

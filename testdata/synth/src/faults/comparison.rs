@@ -14,8 +14,8 @@ const SAME_SAVING: f64 = 1.25;
 /// Name of a value, and function that computes the value from a job's score.
 type Named<T> = (&'static str, fn(&Score) -> T);
 
-/// Measures of the quality of an analysis, with their names: true if the job's findings are good by the measure, `None` if it does not
-/// apply to the job.
+/// Measures of the quality of an analysis, with their names: true if the job's findings are good by the measure, `None` if the measure does
+/// not apply to the job.
 const MEASURES: [Named<Option<bool>>; 9] = [
     ("first finding right", |score| (!score.healthy()).then(|| score.right())),
     ("healthy, nothing over info", |score| score.healthy().then(|| score.right())),
@@ -142,7 +142,8 @@ fn mcnemar(better: usize, worse: usize) -> f64 {
     (2.0_f64 * sum).min(1.0)
 }
 
-/// Returns the differences between two scores of a job. The facts that first findings state are compared only if both have the same code.
+/// Returns the differences between the scores `before` and `now` of a job. Facts stated by the first finding of each score are compared
+/// only if both first findings have the same code.
 fn changes(before: &Score, now: &Score) -> Vec<String> {
     let part = |(name, of): &Named<String>| {
         let (before, now) = (of(before), of(now));

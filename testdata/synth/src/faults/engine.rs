@@ -1,4 +1,5 @@
-//! Simulator of a job. A thread's next step begins when its previous step ends; at synchronization points, all threads wait for the last one.
+//! Simulator of a job. A thread's next step begins when its previous step ends; at synchronization points, all threads wait for the thread
+//! that arrives last.
 
 use super::calls::{Call, Op, Step};
 use super::job::Job;

@@ -47,7 +47,7 @@ impl Frozen {
     }
 }
 
-/// Formats a run as lines of JSON, sorted by generation, seed and name.
+/// Formats the scores of a run of the analyzer as lines of JSON, one job per line, sorted by generation, seed and name.
 pub(super) fn lines(jobs: &[Frozen]) -> anyhow::Result<String> {
     let mut jobs: Vec<&Frozen> = jobs.iter().collect();
     jobs.sort_by_key(|job| job.key());
@@ -55,7 +55,7 @@ pub(super) fn lines(jobs: &[Frozen]) -> anyhow::Result<String> {
     jobs.into_iter().map(line).collect()
 }
 
-/// Parses the lines of one or several runs; fails if a line is not a job, or if a job appears twice.
+/// Parses lines of JSON, one job per line, of one or several runs; fails if a line is not a job, or if a job appears twice.
 pub(super) fn parse(text: &str) -> anyhow::Result<Vec<Frozen>> {
     let parse = |(line, text)| serde_json::from_str(text).with_context(|| format!("line {line} is no job"));
     let jobs: Vec<Frozen> = (1..).zip(text.lines()).map(parse).collect::<anyhow::Result<_>>()?;

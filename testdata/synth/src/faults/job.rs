@@ -36,7 +36,7 @@ pub(super) enum Order {
     Forward,
     /// Accesses at random multiples of the transfer size, anywhere in the file.
     Random,
-    /// All bytes of the phase in ascending order, the given number of times.
+    /// Accesses all bytes of the phase in ascending order, and repeats that so that each byte is accessed the given number of times.
     Again(u32),
 }
 

@@ -33,7 +33,7 @@ fn job(name: &'static str, mpi: &'static str, rules: &'static str, args: &'stati
 }
 
 impl Real {
-    /// Adds a faulty run with additional delays and arguments.
+    /// Adds a faulty run, which in addition has the delays `rules`, the program arguments `args` and the fault `fault`.
     fn by(self, rules: &'static str, args: &'static str, fault: Fault) -> Self {
         Self { sick: Some((rules, args, fault)), ..self }
     }

@@ -45,8 +45,8 @@ pub struct Score {
     /// Savings promised for all findings together, divided by the true cost of all faults together; `None` for a healthy case.
     #[serde(default)]
     pub together: Option<f64>,
-    /// Findings above severity `info` that name no fault, or only faults that earlier findings name too, if the savings promised on such a
-    /// fault sum to more than 1.5 times its cost.
+    /// Superfluous findings above severity `info`: those that name no fault and, if the savings promised for a fault sum to more than 1.5
+    /// times its cost, those that name only faults that earlier findings name too.
     #[serde(default)]
     pub twice: Vec<Finding>,
 }

@@ -26,8 +26,8 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     known: Vec<Known>,
-    /// Number of chunks (segment buffers) at the start of `known` whose segments were all delivered, so that they are read again only after
-    /// chunks may have been packed.
+    /// Number of chunks (segment buffers) at the start of `known` that have delivered all their segments. They are skipped until the region
+    /// is full, because chunks may then have been packed (compressed).
     settled: usize,
 }
 
@@ -294,8 +294,9 @@ fn take_slots<S: Source + ?Sized>(
 }
 
 /// Delivers new segments of a chunk (segment buffer) if DXT_MIN_SIZE is set. The tracer may then remove short segments and move later ones
-/// to earlier slots, so a segment's key does not contain its slot number, but the number of segments before it that are not too short
-/// ([`Follower::is_short`]). A segment that is being moved may be in two slots with only empty slots between them, and is delivered once.
+/// to earlier slots. Therefore a segment's key contains, instead of its slot number, the number of segments before it in the chunk that are
+/// not too short ([`Follower::is_short`]). A segment that is being moved may be in two slots with only empty slots between them, and is
+/// delivered once.
 fn take_long<S: ?Sized>(
     slots: &[Segment],
     (thread, sequence): (u32, u32),

@@ -114,7 +114,7 @@ impl Follower {
         Self { shown, ..Self::default() }
     }
 
-    /// Reads new segments; returns at most slightly more than `most`.
+    /// Reads new segments; stops after about `most` segments.
     ///
     /// `spill` is the spill file, to which the process moves packed blocks (compressed segments), if there is one. `now` is the current
     /// reading of the process's clock and of CLOCK_MONOTONIC; `None` if the spool is from another machine or boot. `last` is true once the

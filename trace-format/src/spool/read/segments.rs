@@ -273,8 +273,8 @@ fn add_blocks(bytes: &[u8], gone: Gone, threads: &mut Threads) {
     }
 }
 
-/// First sequence number used for scratch buffers. A thread uses scratch buffers when no more chunks (segment buffers) are available, so
-/// they follow its chunks.
+/// First sequence number used for scratch buffers (segments that wait to be added to counters). A thread uses scratch buffers when no more
+/// chunks (segment buffers) are available, so they follow its chunks.
 const BEHIND_CHUNKS: u32 = 1 << 31;
 
 /// Adds the segments in scratch buffers, which wait to be folded into counters; returns the number of these segments that may already be in

@@ -9,8 +9,8 @@ use trace_format::counters::Counters;
 use trace_format::profile::Access;
 use trace_format::{Segment, StreamId};
 
-/// Work space for adding (folding) a chunk's segments to counters: segments grouped by stream, segments grouped by (file, layer), and one
-/// stream of each (file, layer). Too large for the stacks of some threads. Valid when all zero.
+/// Work space for adding (folding) a chunk's segments to counters: segments grouped by stream, segments grouped by (file, layer) and, for
+/// each (file, layer), one of its streams. Too large for the stacks of some threads. Valid when all zero.
 pub(super) struct Batch {
     similar: Common,
     profiles: Common,

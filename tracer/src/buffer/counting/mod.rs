@@ -54,7 +54,7 @@ static ON: AtomicBool = AtomicBool::new(false);
 static CHECK_AT: AtomicUsize = AtomicUsize::new(FIRST_CHECK);
 /// Index of the chunk (memory for a thread's segments) at which the next search for the chunk of an ended thread starts.
 static CHECK_FROM: AtomicUsize = AtomicUsize::new(0);
-/// Number of times that the new thread of a chunk was written to the spool (at most [`MOST_TOLD`]).
+/// Number of times that the kernel id of a chunk's new thread was written to the spool (at most [`MOST_TOLD`]).
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
 /// True in counters mode: calls are only counted, not recorded individually.

@@ -34,8 +34,8 @@ impl Files {
         Self(reported.chain(own).collect())
     }
 
-    /// Returns the number of leading shared files, in index order, that are complete. Files from the first one on that has no description,
-    /// or incomplete counts because a table was full, are not reduced.
+    /// Returns the number of leading shared files, in index order, that are complete. A file is incomplete if no rank described it, or if
+    /// counts of it may be missing because a table was full. The first incomplete file and all files after it are not reduced.
     pub(super) fn end(&self, shared: &Shared, sums: &Sums) -> usize {
         let streams = sums.streams.rows.last().filter(|_| sums.streams.more).map(|(key, _)| file_of(*key));
         let pairs = sums.pairs.rows.last().filter(|_| sums.pairs.more).map(|(pair, _)| of_pair(*pair).0);

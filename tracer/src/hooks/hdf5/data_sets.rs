@@ -18,8 +18,8 @@ enum Opened {
     Named,
     /// The HDF5 data set is open, but has no path yet.
     Nameless,
-    /// The data set is opened asynchronously: it may be open only after the program has waited for `events`, and a query might wait for
-    /// them too. `datatype` and `space` are those of a data set being created, else 0.
+    /// The data set is opened asynchronously: it may be open only once the operations in the event set `events` are complete, and a query
+    /// might wait for them too. `datatype` and `space` are those of a data set being created, else 0.
     Later { events: Hid, datatype: Hid, space: Hid },
 }
 
@@ -167,7 +167,7 @@ fn giving_up(library: &Library, id: Hid, call: impl FnOnce() -> c_int) -> c_int 
 }
 
 /// Runs `call`, which is H5close, and empties the cache of identifiers: HDF5 then starts afresh and issues the same identifiers for other
-/// objects.
+/// files and data sets.
 fn ending(library: &Library, call: impl FnOnce() -> c_int) -> c_int {
     let (result, done) = outermost(library, call);
     handles::forget_hdf5_objects();

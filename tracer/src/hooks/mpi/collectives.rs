@@ -1,5 +1,5 @@
 //! Wraps MPI's blocking collective calls (MPI 4.0, chapter 6), which are synchronization points of ranks. Only the communicator is
-//! inspected. Collective calls made inside a collective, MPI-IO or HDF5 call, nonblocking and point-to-point calls are not recorded.
+//! inspected. Not recorded: nonblocking calls, point-to-point calls, and collective calls made inside a collective, MPI-IO or HDF5 call.
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::init_finalize::ERR_OTHER;

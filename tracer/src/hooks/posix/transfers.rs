@@ -80,8 +80,8 @@ pub(super) fn at_offset(
     result
 }
 
-/// Returns the start offset of a transfer with an explicit offset. With O_APPEND, pwrite(2) appends regardless of the offset (pwrite(2), BUGS).
-/// Inlined, so that the target need not lie in memory, which costs every call two instructions.
+/// Returns the start offset of a transfer with an explicit offset. With O_APPEND, pwrite(2) appends regardless of the offset (pwrite(2),
+/// BUGS). Inlined: a target that lies in memory would cost every call two instructions.
 #[inline(always)]
 fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Placed {
     if !manner.appends() {

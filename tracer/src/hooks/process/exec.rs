@@ -83,12 +83,12 @@ hooks! { BECOMES, missing = -1;
         = |real| becoming(below(directory, path, flags), envp.cast(), |changed| {
             real(directory, path, argv, changed.map_or(envp, Strings::cast), flags)
         });
-    /// Wraps posix_spawn(3), only for programs that cannot be traced: counts them, and starts those that would fail with the tracer's
-    /// library without that library.
+    /// Wraps posix_spawn(3): counts started programs that cannot be traced. A program that would fail if the tracer's library were
+    /// preloaded is started without that library.
     unlike "structures that are not looked into" [posix_spawn](id: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::At(AT_FDCWD, path), envp, |changed| real(id, path, actions, attributes, argv, changed.unwrap_or(envp)));
-    /// Wraps posix_spawnp(3), only for programs that cannot be traced: counts them, and starts those that would fail with the tracer's
-    /// library without that library.
+    /// Wraps posix_spawnp(3): counts started programs that cannot be traced. A program that would fail if the tracer's library were
+    /// preloaded is started without that library.
     unlike "structures that are not looked into" [posix_spawnp](id: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings) -> c_int
         = |real| spawning(Program::Searched(file), envp, |changed| real(id, file, actions, attributes, argv, changed.unwrap_or(envp)));
 }

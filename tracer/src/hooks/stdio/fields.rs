@@ -97,7 +97,8 @@ fn layout_of(stream: *mut FILE) -> Option<(*const Layout, c_int)> {
     (is_plain && field!(layout.save_base).is_null()).then_some((layout, flags))
 }
 
-/// Returns the buffer pointers that every transfer moves; `None` as for [`of`].
+/// Returns the buffer pointers that every transfer moves; `None` unless the stream is a byte stream of glibc that reads from its own
+/// buffer.
 #[inline(always)]
 pub(super) fn marks_of(stream: *mut FILE) -> Option<Marks> {
     let (layout, _) = layout_of(stream)?;

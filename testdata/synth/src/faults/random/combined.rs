@@ -12,8 +12,9 @@ const MOST_CALLS: u64 = 60_000;
 /// Maximum factor between the sum of the faults' costs and the cost of all faults together: more means that the faults depend on each other.
 const INDEPENDENT: f64 = 1.25;
 
-/// Draws a case with two or, for every third number, three faults of generations 1 to `generation`. The first has kind `number` (modulo the
-/// number of kinds). `None` if no attempt yields independent faults that cost enough, but not too much.
+/// Draws a case with two or, for every third number, three faults of generations 1 to `generation`. The type of the first fault is number
+/// `number` (modulo the number of types) in the list of types. `None` if no attempt yields independent faults that cost enough, but not too
+/// much.
 pub(super) fn case(number: u64, seed: u64, generation: u64) -> Option<Case> {
     (0..TRIES).find_map(|attempt| {
         let mut draw = Draw { keys: [seed, number, attempt, 1], base: None };

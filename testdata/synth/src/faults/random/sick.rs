@@ -42,8 +42,8 @@ const FIRST: [Kind; 31] = [
 ];
 
 /// Types of faults, in lists called generations. The number of types decides which fault a job gets, so a list for which frozen runs
-/// (stored scores) exist must never change: new types belong in the last list, or in a new list after it, and new second faults must be
-/// limited to these generations.
+/// (stored scores) exist must never change: new types belong in the last list, or in a new list after it, and a new kind of second fault
+/// ([`SECOND`]) must be drawn only for generations that include that list.
 pub(super) const KINDS: [&[Kind]; 2] = [&FIRST, &[]];
 pub(in crate::faults) const GENERATIONS: u64 = KINDS.len() as u64;
 
