@@ -94,8 +94,9 @@ try() {
 
 # Each runs for a fixed time, so as many at once as there are processors.
 running=() failed=0
-# A terminal's interrupt does not reach background jobs.
-trap 'kill $(jobs -pr) 2>/dev/null || true' EXIT
+# Each job in a process group of its own, which a terminal's interrupt does not reach.
+set -m
+trap 'for job in $(jobs -pr); do kill -- "-$job" 2>/dev/null || true; done' EXIT
 for target in "${targets[@]}"; do
     seeds "$target"
     while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do sleep 0.1; done

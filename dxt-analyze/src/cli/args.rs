@@ -79,7 +79,7 @@ pub enum Command {
     Convert(tools::convert::Args),
     /// Export for other programs: Darshan log, Parquet for SQL and data frames, Perfetto timeline, fio jobs, CSV, JSON lines
     Export(export::Args),
-    /// Expand a signature into its reads and writes, as rows or as fio jobs
+    /// Expand an access pattern that `signatures` prints into its reads and writes, as rows or as fio jobs
     Expand(tools::expand::Args),
     /// Advice as files for `dxt-run --hints`: hints, parameters and commands, each with its saving
     Advise(tools::advise::Args),

@@ -79,7 +79,8 @@ fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candid
                 slow_of(of, &term, p)
                     .into_iter()
                     .filter(|(odd, _)| odd.above >= factor.ln())
-                    .flat_map(|(odd, slow)| sets(of, &term, odd, slow)),
+                    .flat_map(|(odd, slow)| sets(of, &term, odd, slow))
+                    .filter(|set| set.by.iter().all(|(_, odd, ..)| odd.above >= factor.ln())),
             ),
         }
         if matches!(first, Unit::Process(_)) {

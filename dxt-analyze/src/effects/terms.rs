@@ -11,7 +11,7 @@ use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::outlier_test::{FEWEST, Odd, all_above, clearly_slower};
 use crate::sum::Sum;
-use crate::thresholds::effects::{ALTERNATING, CHANGES, FEWEST_CALLS, FEWEST_CALLS_OF_REGION, FILES_AT_ONCE};
+use crate::thresholds::effects::{ALTERNATING, CHANGES, FEWEST_CALLS, FEWEST_CALLS_OF_REGION, FILES_AT_ONCE, QUARTER};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +31,8 @@ type ByProcess<K> = BTreeMap<(K, ProcessId), Mean>;
 pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Term> {
     let class = of.class;
     let mut by_window: ByProcess<u16> = BTreeMap::new();
-    let mut by_list: ByProcess<&[u32]> = BTreeMap::new();
     for cell in cube.cells().filter(|cell| of.has(cell)) {
-        let weight = cell.sums.calls as f64;
-        by_window.entry((cell.slot, cell.process)).or_default().add(cell.above, weight);
-        by_list.entry((cell.cell().targets.as_slice(), cell.process)).or_default().add(cell.above, weight);
+        by_window.entry((cell.slot, cell.process)).or_default().add(cell.above, cell.sums.calls as f64);
     }
     let windows = crossed(cube, &by_window, |slot| Unit::Moment(slot, slot)).into_values().collect();
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
@@ -48,7 +45,7 @@ pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Ve
         .collect();
     let [nodes, ranks, windows] =
         [nodes(cube, &processes), processes, windows].map(|members| Term { members, of_two: None });
-    let all = [targets(cube, of, &by_list), nodes, ranks, windows, folders(cube, of), files(cube, of)];
+    let all = [targets(cube, of), nodes, ranks, windows, folders(cube, of), files(cube, of)];
     let enough = |mut term: Term| {
         let fewest = |unit| if matches!(unit, Unit::Region(_)) { FEWEST_CALLS_OF_REGION } else { FEWEST_CALLS };
         term.members.retain(|member| member.calls >= fewest(member.unit));
@@ -84,25 +81,40 @@ fn compared<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) 
 }
 
 /// Compares storage targets. A call reaches a list of targets; a target has the smallest slowdown of all lists that contain it, since all
-/// calls that reach a slow target are slow.
-fn targets(cube: &Cube<'_>, of: &OfClass, by_list: &ByProcess<&[u32]>) -> Term {
-    let mut members: BTreeMap<u32, Member> = BTreeMap::new();
-    let mut by_target: ByProcess<u32> = BTreeMap::new();
-    for (list, of_list) in crossed(cube, by_list, |_| Unit::Target(0)) {
-        for target in of.targets_of(list) {
-            let here = Member { unit: Unit::Target(target), ..of_list };
-            let known = members.entry(target).or_insert(Member { calls: 0, ..here });
-            let calls = known.calls.saturating_add(here.calls);
-            // A list of few calls shows little.
-            *known = if here.above + here.error < known.above + known.error { here } else { *known };
-            known.calls = calls;
-        }
+/// calls that reach a slow target are slow. Calls of a kind (size, and file if compared by file) that is hardly made without the target
+/// show nothing: the target's own calls are their peers.
+fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
+    let cells = || cube.cells().filter(|cell| of.has(cell));
+    let kind = |cell: &Cell| (cell.size, if cell.by_file { cell.file } else { FileId::NONE });
+    let mut of_kind: FxHashMap<(u8, FileId), (f64, FxHashMap<u32, f64>)> = FxHashMap::default();
+    for cell in cells() {
+        let (all, on) = of_kind.entry(kind(&cell)).or_default();
+        *all += cell.sums.calls as f64;
+        of.targets_of(&cell.cell().targets).for_each(|target| *on.entry(target).or_default() += cell.sums.calls as f64);
     }
-    for ((list, process), mean) in by_list {
+    let mut by_list: ByProcess<(u32, &[u32])> = BTreeMap::new();
+    let mut by_target: ByProcess<u32> = BTreeMap::new();
+    for cell in cells() {
+        let Some((all, on)) = of_kind.get(&kind(&cell)) else { continue };
+        let (list, weight) = (cell.cell().targets.as_slice(), cell.sums.calls as f64);
+        for target in of.targets_of(list) {
+            let here = on.get(&target).copied().unwrap_or_default();
+            if all - here >= here * QUARTER {
+                by_list.entry(((target, list), cell.process)).or_default().add(cell.above, weight);
+            }
+        }
         let mut reached = of.targets_of(list);
         if let (Some(target), None) = (reached.next(), reached.next()) {
-            by_target.entry((target, *process)).or_default().add(mean.get(), mean.weight());
+            by_target.entry((target, cell.process)).or_default().add(cell.above, weight);
         }
+    }
+    let mut members: BTreeMap<u32, Member> = BTreeMap::new();
+    for ((target, _), here) in crossed(cube, &by_list, |(target, _)| Unit::Target(target)) {
+        let known = members.entry(target).or_insert(Member { calls: 0, ..here });
+        let calls = known.calls.saturating_add(here.calls);
+        // A list of few calls shows little.
+        *known = if here.above + here.error < known.above + known.error { here } else { *known };
+        known.calls = calls;
     }
     let shows = |target: u32| of.queues.is_asked_as_much(target) && !of.queues.is_only_busy(target);
     let of_two = of_two(cube, &by_target, &members)

@@ -9,7 +9,7 @@ use crate::cube::reading::usual::{FAR, Kind};
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
-use crate::shared::outlier_test::{FEW, FEWEST, slow_sets};
+use crate::shared::outlier_test::{FEW, FEWEST, Odd, slow_sets};
 use crate::shared::stats::median;
 use crate::thresholds::effects::{AS_LARGE, FEW_ARE_FAR, FEWEST_BY_TIME, MOST_BY_TIME, UNLIKE};
 use rustc_hash::FxHashMap;
@@ -100,8 +100,12 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64
             for of in [overloaded, slow].into_iter().filter(|of| !of.is_empty()) {
                 let calls = of.iter().map(|of| of.1.calls).sum::<f64>() as u64;
                 let units: Vec<(Unit, f64)> = of.iter().map(|of| (of.0, of.2 - set.others)).collect();
+                let above = units.iter().map(|(_, above)| above).sum::<f64>() / units.len() as f64;
+                if above < least.ln() {
+                    continue;
+                }
                 let savings = savings(cube, class, &takes, &units);
-                let by = vec![(class, set.odd, values.len(), calls)];
+                let by = vec![(class, Odd { above, ..set.odd }, values.len(), calls)];
                 out.push(Candidate { units, by, grows: false, savings: Some(savings) });
             }
         }

@@ -127,7 +127,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             return Words::saying(
                 format!("one {what} on each of {files} is a slow outlier: {excess} above usual in total"),
                 longest,
-                "stage files before the job, or read ahead: the first call on a file may fetch it from slower storage (tape, an object store, a cold \
+                "stage files before the job (or, for reads, read ahead): the first call on a file may fetch it from slower storage (tape, an object store, a cold \
                  cache)",
             );
         }

@@ -26,7 +26,7 @@ fn instructions(args: &[&str]) -> u64 {
     let report = String::from_utf8_lossy(&output.stderr);
     // 3: there are findings.
     assert!(matches!(output.status.code(), Some(0 | 3)), "{args:?}: {report}");
-    let count = report.lines().find_map(|line| line.split_once("I   refs:"));
+    let count = report.lines().find_map(|line| line.split_once("refs:"));
     let (_, count) = count.unwrap_or_else(|| panic!("no count for {args:?}: {report}"));
     count.trim().replace(',', "").parse().expect("a number")
 }

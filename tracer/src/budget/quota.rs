@@ -174,9 +174,9 @@ impl Quota {
         self.reserved.store(0, Ordering::Relaxed);
     }
 
-    /// Sets the reservation to `own(bytes reserved so far, free bytes of the node's part)`. Creates a missing file if `creates`; otherwise
-    /// a missing file means that nothing is reserved any more. Waits up to `waits` ms for the lock, and subtracts the time spent. Preserves
-    /// errno.
+    /// Sets this process's reserved bytes to `own(bytes that the process has reserved so far, free bytes of the node's part)`. Creates the quota
+    /// file if it is missing and `creates`; otherwise a missing quota file means that nothing is reserved any more. Waits up to `waits` ms for the
+    /// lock, and subtracts the time spent from `waits`. Preserves errno.
     pub(super) fn change(
         &self,
         creates: bool,

@@ -5,7 +5,8 @@ use crate::harness::{
     workload_with,
 };
 
-/// Runs one part of a test program with the given numbers of ranks under each MPI, and compares trace and log.
+/// Runs one part of a test program with each of the given numbers of ranks under each MPI, and compares the trace with the program's own log
+/// of its calls.
 fn exact(program: &'static str, part: &str, ranks: &[u32]) {
     for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
         for &ranks in ranks {

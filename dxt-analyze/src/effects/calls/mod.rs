@@ -133,8 +133,11 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     }
     let longest = longest.first()?.1;
     let mut tail = Tail { class, also: Vec::new(), far, calls, extra_ns, longest, of: Common::Nothing, savings };
-    let is_slow = |(unit, ..): &(Unit, u64, u64)| !matches!(unit, Unit::Target(target) if !Queues::of(cube, class).is_slow_by_itself(*target));
-    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls)).filter(is_slow);
+    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls));
+    // Long calls that wait in a target's queue are left to findings about queues.
+    let is_loaded =
+        matches!(unit, Some((Unit::Target(target), ..)) if !Queues::of(cube, class).is_slow_by_itself(target));
+    let unit = unit.filter(|_| !is_loaded);
     // Lock waits of several processes, and system calls inside collective calls, overlap in any case.
     let inside = |(index, _): &(u32, f64)| cell(*index).is_some_and(|cell| cell.inside);
     let by_nature = matches!(class, Class::Lock | Class::Wait | Class::HandOver) || tail.savings.iter().any(inside);
@@ -156,7 +159,7 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
         Common::Unit(unit, far, calls)
     } else if let Some(kind) = kind {
         Common::Files(kind)
-    } else if is_of_two_ways {
+    } else if is_of_two_ways || is_loaded {
         return None;
     } else {
         Common::Nothing
@@ -266,8 +269,10 @@ fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
 /// Returns the unit with nearly all of `far` outliers among `calls` calls, with the numbers of its outliers and calls; `None` if there is
 /// none, or if this may be chance. `by`: outliers and calls of each unit.
 fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64, calls: u64) -> Option<(Unit, u64, u64)> {
-    let (unit, of) = by.iter().max_by_key(|(unit, of)| (of.0, std::cmp::Reverse(**unit)))?;
-    let is = by.len() >= FEWEST && far >= SEVERAL_OUTLIERS && of.0 as f64 >= far as f64 * MOST;
+    // If these calls reach several targets, the one with fewest other calls.
+    let with_most = by.iter().filter(|(_, of)| of.0 as f64 >= far as f64 * MOST);
+    let (unit, of) = with_most.min_by_key(|(unit, of)| (of.1, **unit))?;
+    let is = by.len() >= FEWEST && far >= SEVERAL_OUTLIERS;
     // Each of a few units makes many calls: a few outliers may all be on one by chance.
     let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, calls)) * by.len() as f64;
     (is && by_chance() < BY_CHANCE).then_some((*unit, of.0, of.1))
@@ -288,5 +293,11 @@ mod tests {
         // All calls reach all targets.
         let targets = (0..4).map(|target| (Unit::Target(target), (40, 1000))).collect();
         assert_eq!(nearly_all(&targets, 40, 1000), None);
+        // Calls on a slow target also reach a target of all calls, whatever its number.
+        for common in [0, 9] {
+            let on = |target: u32| if target == common { (40, 1000) } else { (if target == 5 { 40 } else { 0 }, 120) };
+            let targets = (0..10).map(|target| (Unit::Target(target), on(target))).collect();
+            assert_eq!(nearly_all(&targets, 40, 1000), Some((Unit::Target(5), 40, 120)));
+        }
     }
 }

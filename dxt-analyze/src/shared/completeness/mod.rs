@@ -271,8 +271,8 @@ impl Completeness {
         );
         each(
             self.lost_processes,
-            "process is left out: its description cannot be read.",
-            "processes are left out: their description cannot be read.",
+            "process is left out with all its calls: the part of the input that names its rank and files is damaged.",
+            "processes are left out with all their calls: the parts of the input that name their ranks and files are damaged.",
         );
         each(
             self.absent_ranks,

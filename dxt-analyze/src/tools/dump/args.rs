@@ -15,7 +15,7 @@ pub enum DumpFormat {
     Json,
     /// For a Darshan log: the output of `darshan-dxt-parser --show-incomplete` of Darshan 3.5.0, times in UTC
     DxtParser,
-    /// Like dxt-parser, with thread ids, as after Darshan 3.5.0
+    /// Like dxt-parser, with thread ids: the output of `darshan-dxt-parser` in releases after Darshan 3.5.0
     DxtParserThreads,
     /// For a Darshan log: the rows of `darshan-parser --show-incomplete`
     DarshanParser,

@@ -51,7 +51,8 @@ impl OpenLine {
     }
 }
 
-/// Rows of the grids that count the calls of one stream (one operation, file and caller), and other properties common to these calls.
+/// Properties that all calls of one stream (one operation, file and caller) share: the rows that count the calls in the grids of ranks,
+/// nodes and files, and the file's layout.
 pub(super) struct Of<'a> {
     pub(super) slice: usize,
     pub(super) kind: Kind,

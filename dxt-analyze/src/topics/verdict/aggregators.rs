@@ -31,10 +31,10 @@ struct Moved {
     most: usize,
 }
 
-/// Makes a claim (finding with its saving) of a finding about too few aggregators on a file; `None` if nothing is saved.
+/// Adds a saving to a finding about too few aggregators on a file, as a claim; `None` if nothing is saved.
 ///
-/// `theirs`: index and cell of the calls that move the file's bytes; `inside`: time of system calls inside of collective calls by class,
-/// ns. Other time of these processes is not counted.
+/// `theirs`: cells (sums over similar calls) that move the file's bytes, each with its index in the cube; `inside`: time of system calls made
+/// inside collective calls, by class, ns.
 pub(super) fn claim(
     cube: &Cube<'_>,
     finding: &Finding,

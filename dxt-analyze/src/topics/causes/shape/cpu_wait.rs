@@ -1,18 +1,20 @@
 //! Processes that were ready but waited for a processor. An interval between two samples of a thread counts if the thread runs or waits for
 //! a processor during most of it, or waits for so much of it that the wait is taken out of its calls; in others it waits for something else.
-//! Share = waits / length of these intervals; saving = share x time with such intervals, on the node where that is most.
+//! The thread that waits most stands for its process. Share = waits / length of its intervals; saving = share x time with such intervals, on
+//! the node where that is most.
 
 use crate::cube::Cube;
 use crate::findings::{About, Code, Finding};
 use crate::model::{Interval, Process};
 use crate::shared::ratio::share;
 use crate::shared::spans::Spans;
+use crate::sum::Sum;
 use crate::thresholds::processor::{AT_WORK, LEAST_WAITING};
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Waits of several processes for a processor. Times in ns, summed over threads.
+/// Waits of several processes for a processor. Times in ns, of the thread of each process that waits most.
 #[derive(Default)]
 struct Waits {
     processes: u64,
@@ -33,20 +35,19 @@ impl Waits {
 
     fn add(&mut self, process: &Process) {
         let works = |of: &Interval| of.run_ns.saturating_add(of.wait_ns) as f64 >= of.length_ns() as f64 * AT_WORK;
-        let before = self.length_ns;
-        for of in process.cpu.threads().flatten() {
-            let waits = of.waiting() >= LEAST_WAITING;
-            if waits {
+        let waits = |of: &Interval| of.waiting() >= LEAST_WAITING;
+        let wait_of =
+            |thread: &[Interval]| thread.iter().filter(|of| waits(of)).map(|of| of.wait_ns).sum::<Sum>().get();
+        let counts = |thread: &&[Interval]| thread.iter().any(|of| waits(of) || works(of));
+        // Threads that sleep most of the time must not hide the one that waits.
+        let Some(thread) = process.cpu.threads().filter(counts).max_by_key(|thread| wait_of(thread)) else { return };
+        for of in thread.iter().filter(|of| waits(of) || works(of)) {
+            if waits(of) {
                 self.waits_ns = self.waits_ns.saturating_add(of.wait_ns);
                 self.taken = self.taken.saturating_add(of.taken);
             }
-            if waits || works(of) {
-                self.length_ns = self.length_ns.saturating_add(of.length_ns());
-                self.spans.add(of.begin, of.end);
-            }
-        }
-        if self.length_ns == before {
-            return;
+            self.length_ns = self.length_ns.saturating_add(of.length_ns());
+            self.spans.add(of.begin, of.end);
         }
         let theirs = &process.cpu.cpus;
         self.cpus = match self.cpus.take() {

@@ -302,7 +302,8 @@ pub struct Unsure {
     pub targets: u64,
 }
 
-/// Returns the (group, storage target) pairs that have segments, or counters of several files or processes. Other pairs cannot be judged:
+/// Returns the pairs (group of operations, storage target) that have segments, or that have counters from several files or several
+/// processes. Other pairs cannot be judged:
 /// if only one process used the target, with only one file, then the process, the file or the target may be the slow one.
 fn reported_by_several(run: &Run, analysis: &Work<'_>, partial: &Partial) -> BTreeSet<(u32, u32)> {
     let of_segments = partial.keys().filter_map(|(group, _, target, _)| Some((*group, u32::try_from(*target).ok()?)));
