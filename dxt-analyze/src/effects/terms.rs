@@ -82,7 +82,7 @@ fn compared<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) 
 
 /// Compares storage targets. A call reaches a list of targets; a target has the smallest slowdown of all lists that contain it, since all
 /// calls that reach a slow target are slow. Calls of a kind (size, and file if compared by file) that is hardly made without the target
-/// show nothing: the target's own calls are their peers.
+/// show nothing, unless all of its calls are such: the target's own calls are their peers.
 fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
     let cells = || cube.cells().filter(|cell| of.has(cell));
     let kind = |cell: &Cell| (cell.size, if cell.by_file { cell.file } else { FileId::NONE });
@@ -92,6 +92,10 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         *all += cell.sums.calls as f64;
         of.targets_of(&cell.cell().targets).for_each(|target| *on.entry(target).or_default() += cell.sums.calls as f64);
     }
+    let shows = |all: f64, here: f64| all - here >= here * QUARTER;
+    let of_targets =
+        of_kind.values().flat_map(|(all, on)| on.iter().map(|(target, here)| (*target, shows(*all, *here))));
+    let compared: BTreeSet<u32> = of_targets.filter(|(_, shows)| *shows).map(|(target, _)| target).collect();
     let mut by_list: ByProcess<(u32, &[u32])> = BTreeMap::new();
     let mut by_target: ByProcess<u32> = BTreeMap::new();
     for cell in cells() {
@@ -99,7 +103,7 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         let (list, weight) = (cell.cell().targets.as_slice(), cell.sums.calls as f64);
         for target in of.targets_of(list) {
             let here = on.get(&target).copied().unwrap_or_default();
-            if all - here >= here * QUARTER {
+            if shows(*all, here) || !compared.contains(&target) {
                 by_list.entry(((target, list), cell.process)).or_default().add(cell.above, weight);
             }
         }
@@ -116,9 +120,9 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         *known = if here.above + here.error < known.above + known.error { here } else { *known };
         known.calls = calls;
     }
-    let shows = |target: u32| of.queues.is_asked_as_much(target) && !of.queues.is_only_busy(target);
+    let is_alone = |target: u32| of.queues.is_asked_as_much(target) && !of.queues.is_only_busy(target);
     let of_two = of_two(cube, &by_target, &members)
-        .filter(|(member, _)| matches!(member.unit, Unit::Target(target) if shows(target)));
+        .filter(|(member, _)| matches!(member.unit, Unit::Target(target) if is_alone(target)));
     let without_waits =
         |(target, member): (u32, Member)| Member { above: of.queues.without_waits(target, member.above), ..member };
     Term { members: members.into_iter().map(without_waits).collect(), of_two }
