@@ -1,13 +1,13 @@
 //! Tests of the verdict on h5py programs whose rows cross more chunks than HDF5's cache holds.
 
 use super::analyze;
-use crate::common::facts::{assert_quiet, assert_stated, of_code, says};
+use crate::common::facts::{assert_quiet, findings, of_code, says};
 use crate::harness::{Launch, Scratch, python, skip, workload_source};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// Arguments of the workload: 64 rows of 1,600 numbers, in HDF5 chunks of 512 x 40 numbers. A row crosses 40 chunks of 160 KiB; a cache of
+/// Arguments of the workload: 256 rows of 3,200 numbers, in HDF5 chunks of 256 x 80 numbers. A row crosses 40 chunks of 160 KiB; a cache of
 /// 512 KiB holds 3 of them.
-const SHAPE: [&str; 4] = ["64", "1600", "512", "40"];
+const SHAPE: [&str; 4] = ["256", "3200", "256", "80"];
 
 /// Runs the workload, which writes and, if `way` is `read`, reads with a chunk cache of `cache_bytes`; returns (report, path of the HDF5
 /// file, scratch directory). `None` if h5py is not installed.
@@ -32,16 +32,19 @@ fn run(way: &str, cache_bytes: u64) -> Option<(Value, String, Scratch)> {
 fn a_cache_that_holds_a_few_of_a_rows_chunks_is_the_cause() {
     for way in ["write", "read"] {
         let Some((report, file, _scratch)) = run(way, 512 << 10) else { return };
-        let found =
-            assert_stated(&report, "DXT-V024", &json!({"file": file, "calls": if way == "read" { 128 } else { 64 }}));
+        // On a busy machine, waits for a processor come first.
+        let found = findings(&report).into_iter().find(|one| one["code"] != "DXT-V036").expect("a finding");
+        assert!(found["code"] == "DXT-V024" && found["severity"] != "info", "{found}");
+        let calls = if way == "read" { 512 } else { 256 };
+        assert_eq!((&found["about"]["file"], &found["about"]["calls"]), (&file.into(), &calls.into()), "{found}");
         assert!(says(found, &["its cache holds 3 of the 40 chunks that a call crosses"]), "{}", found["title"]);
         // Each row loads 40 chunks again; in the run that writes, it also writes them back.
-        let rows = 64.0 * 40.0 * 160.0 * 1024.0;
+        let rows = 256.0 * 40.0 * 160.0 * 1024.0;
         let moved = found["about"]["bytes"].as_f64().unwrap();
         let passes = if way == "read" { 1.0 } else { 2.0 };
         assert!((moved / rows - passes).abs() < 0.1, "{way}: {moved} bytes");
         let commands = found["commands"].to_string();
-        assert!(commands.contains("rdcc_nbytes=8388608") && commands.contains("chunks=(81, 1600)"), "{commands}");
+        assert!(commands.contains("rdcc_nbytes=8388608") && commands.contains("chunks=(40, 3200)"), "{commands}");
     }
 }
 

@@ -26,18 +26,26 @@ impl Drop for InMemory {
     }
 }
 
+/// Returns the number of the first CPU on which this process may run.
+fn first_cpu() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").expect("proc(5)");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).expect("a list of CPUs");
+    list.trim().split(['-', ',']).next().unwrap_or_default().to_owned()
+}
+
 /// Runs `count` processes that write to `data` and compute, all on one CPU if `together`; returns the JSON output of `report`.
 fn report(count: u32, together: bool, data: &InMemory) -> (Scratch, serde_json::Value) {
     let (scratch, program) = (Scratch::new(), workload("computes"));
-    // The first CPU on which this process may run.
-    let pin = if together { "taskset -c $(taskset -cp $$ | sed 's/.*: *//; s/[-,].*//') " } else { "" };
-    let script = format!(
-        "for i in $(seq {count}); do {pin}'{}' '{}'/part.$i 60 1000 & done; wait",
-        program.display(),
-        data.0.display()
-    );
-    let outcome = Launch::new(&scratch, "sh").arg("-c").arg(script).env("DXT_JOB_ID", "cpus").run();
-    assert_eq!(outcome.code, 0, "{outcome:?}");
+    // Without a shell, whose own processes would wait, too.
+    let one = |number: u32| {
+        let launch = Launch::new(&scratch, if together { "taskset".as_ref() } else { program.as_os_str() });
+        let launch = if together { launch.arg("-c").arg(first_cpu()).arg(&program) } else { launch };
+        let launch = launch.arg(data.0.join(format!("part.{number}"))).arg("60").arg("1000").env("DXT_JOB_ID", "cpus");
+        let outcome = launch.run();
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+    };
+    let one = &one;
+    std::thread::scope(|scope| (0..count).for_each(|number| _ = scope.spawn(move || one(number))));
     let found = analyze(&scratch, "report", &["--force"], 0);
     (scratch, found)
 }

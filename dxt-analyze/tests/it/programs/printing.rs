@@ -5,9 +5,10 @@ use crate::common::facts::{assert_quiet, assert_stated};
 use crate::harness::{Compiler, Launch, Scratch, workload_with};
 use serde_json::json;
 
-/// Reads 64 KiB of standard input at a time, with pauses of 50 ms.
-const READER: &str =
-    r#""$1" 30 65536 | while [ "$(dd bs=65536 count=1 2>/dev/null | wc -c)" -gt 0 ]; do sleep 0.05; done"#;
+/// Reads 64 KiB of standard input at a time, with pauses of 50 ms. No other process than the program writes to a pipe.
+const READER: &str = r#""$1" 30 65536 | {
+    i=0; while [ $i -lt 32 ]; do i=$((i + 1)); head -c 65536 >/dev/null; sleep 0.05; done
+}"#;
 
 #[test]
 fn a_slow_reader_of_standard_output_is_no_storage() {

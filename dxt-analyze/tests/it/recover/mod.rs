@@ -14,7 +14,7 @@ fn what_is_no_spool_is_said() {
     let recover = |path: &str| run(&["recover", path, "-o", output.to_str().unwrap()]);
     let empty = put(folder.path(), "dxt-0-1-2-0.spool", &[0; 4096]);
     let found = stdout(&["recover", &empty, "-o", output.to_str().unwrap()], 0);
-    assert!(found.contains("1 spool held nothing"), "{found}");
+    assert!(found.contains("1 spool held no calls beyond those that a trace already has"), "{found}");
     assert!(!output.exists());
     for (name, bytes) in [("short.spool", vec![0; 10]), ("other.spool", b"something else ".repeat(400))] {
         let path = put(folder.path(), name, &bytes);
@@ -71,7 +71,11 @@ fn another_users_file_beside_a_spool_keeps_nobody_from_reading_that() {
         return;
     }
     let found = stdout(&["recover", "--remove", &spool, "-o", folder.path().join("out").to_str().unwrap()], 3);
-    assert!(found.contains("1 spool held nothing") && found.contains("belongs to user 12345"), "{found}");
+    assert!(
+        found.contains("1 spool held no calls beyond those that a trace already has")
+            && found.contains("belongs to user 12345"),
+        "{found}"
+    );
     assert!(!std::path::Path::new(&spool).exists());
 }
 
@@ -85,7 +89,7 @@ fn another_users_spool_is_for_that_user_or_root() {
         return;
     }
     // Root can read the spool: it is empty.
-    assert!(stdout(&["recover", &spool], 0).contains("1 spool held nothing"));
+    assert!(stdout(&["recover", &spool], 0).contains("1 spool held no calls beyond those that a trace already has"));
     let bin = folder.path().join("dxt-analyze");
     // Another process makes the copy: a file that a child of this process inherited open for writing could not be executed.
     assert!(

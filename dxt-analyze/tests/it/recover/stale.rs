@@ -180,7 +180,8 @@ fn what_is_stale_goes_and_nothing_else() {
             words.push("--delete");
         }
         let said = stdout(&words, 0);
-        let reported = if delete { "deleted 3 files" } else { "1 spool held nothing" };
+        let reported =
+            if delete { "deleted 3 files" } else { "1 spool held no calls beyond those that a trace already has" };
         assert!(
             said.contains(reported) && said.contains("kept 2 spools: their processes run or ended less than 1d ago"),
             "{said}"
