@@ -121,14 +121,14 @@ impl Partial {
     /// Returns the usual durations of the calls of each kind.
     #[must_use]
     pub fn usual(&self) -> FxHashMap<Kind, Usual> {
-        let of = |(kind, counts): (&Kind, &Box<[u64; CLASSES]>)| {
+        let of_kind = self.kinds.iter().map(|(kind, counts)| {
             let mut usual = usual(counts.as_slice());
             if let Some(ns) = self.without_waits.get(kind).and_then(|counts| median(counts.as_slice())) {
                 usual.least = Least { ns, is_certain: true };
             }
             (*kind, usual)
-        };
-        self.kinds.iter().map(of).collect()
+        });
+        of_kind.collect()
     }
 }
 
