@@ -251,7 +251,7 @@ impl Busy {
         let median = |sorted: &Vec<(f64, u32)>| {
             let mut theirs = sorted.iter().filter(|(_, first)| !near.contains_key(first)).map(|(value, _)| *value);
             let low = theirs.nth(others.checked_sub(1)? / 2)?;
-            Some(if others % 2 == 0 { (low + theirs.next()?) / 2.0 } else { low })
+            Some(if others.is_multiple_of(2) { (low + theirs.next()?) / 2.0 } else { low })
         };
         let [rate, depth, busy, shortest] = self.sorted.each_ref().map(median);
         Some((mine, [rate?, depth?, busy?, shortest?]))

@@ -161,7 +161,7 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
     let sentence = format!(
         "{} in these calls, summed over all ranks; the same {} {} collective {}",
         show::duration(of.time_ns as u64),
-        show::agree(of.files as u64, "file has", "files have"),
+        show::agree(of.files, "file has", "files have"),
         if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
         of.class.agree(of.collective)
     );
