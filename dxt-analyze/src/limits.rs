@@ -98,6 +98,10 @@ pub const CELLS: usize = 1 << 18;
 /// Maximum calls of one collective operation, over all processes, for which the time since the process's previous collective call is kept
 /// in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;
+/// Maximum number of disjoint time spans of one process that are kept in memory; adjacent calls share one.
+pub const SPANS: usize = 1 << 15;
+/// Number of regions (one per process) whose metadata are in memory at the same time while they are read.
+pub const REGIONS_AT_A_TIME: usize = 1 << 12;
 
 #[cfg(test)]
 mod tests {

@@ -4,6 +4,7 @@ use super::clock::{self, Moment};
 use super::details::{Details, Finished};
 use super::layouts::Choice;
 use super::views::{shapes, whole_views};
+use crate::limits;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
@@ -137,9 +138,6 @@ fn as_problem(file: &str, problem: &trace_format::read::Problem) -> Problem {
     Problem { file: file.into(), offset: problem.offset, what: problem.error.to_string() }
 }
 
-/// Number of regions (one per process) whose metadata all threads read at a time.
-const REGIONS_AT_A_TIME: usize = 1 << 12;
-
 /// Reads the metadata of all regions in parallel. A region whose process block cannot be read counts as a lost process.
 fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
     let wanted: Vec<(usize, RegionRef)> = inputs
@@ -156,7 +154,7 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
         };
         some.par_iter().map_init(Decoder::default, of).collect()
     };
-    let regions = wanted.chunks(REGIONS_AT_A_TIME).flat_map(read);
+    let regions = wanted.chunks(limits::REGIONS_AT_A_TIME).flat_map(read);
     for (&(input, place), mut region) in wanted.iter().zip(regions) {
         let path = inputs.get(input).map(|input| shown(&input.path)).unwrap_or_default();
         health.problems.extend(region.problems.iter().map(|problem| as_problem(&path, problem)));

@@ -1,7 +1,7 @@
 //! Takes waits for a processor out of the times of calls, so that a busy node is not mistaken for slow storage.
 //!
 //! The tracer samples how long a thread has waited, not when. Calls that take `c` of a sample interval of length `l` lose `wait * c / l`.
-//! Of several calls, each loses in proportion to its time above the median of its peers: a processor is taken away for milliseconds, so few
+//! Each of several calls loses in proportion to its time above the median of its peers: a processor is taken away for milliseconds, so few
 //! of many short calls are hit. The time up to the median loses the rest of the wait in proportion, unless no peer's thread waited. A call
 //! that spans intervals loses the waiting part of each, as do calls with inner calls. Calls of libraries and their inner calls are summed
 //! separately.

@@ -299,8 +299,8 @@ codes! {
         "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 x \
          length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other \
          saving: calls with time c in an interval of length l lose wait x c / l, first of their time above the median \
-         of >= 8 peers. Saving: waits / length of a node's processes x time with such intervals, at the node with \
-         most. Traces without samples have no such finding.",
+         of >= 8 peers. Saving: waits / length of a node's processes (each by its thread that waits most) x time with \
+         such intervals, at the node with most. Traces without samples have no such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",
