@@ -29,6 +29,7 @@ use crate::cube::reading::read_before;
 use crate::cube::reading::served::Served;
 use crate::cube::reading::slots::Slots;
 use crate::cube::reading::threads::Threads;
+use crate::cube::reading::usual::Kind;
 use crate::cube::waits::kept_waiting::KeptWaiting;
 use crate::cube::waits::known::Known;
 use crate::cube::waits::sync_points::SyncPoints;
@@ -186,6 +187,13 @@ impl<'a> Cube<'a> {
     #[must_use]
     pub fn stream(&self, cell: &Cell) -> Option<&'a Stream> {
         self.run.process(cell.process)?.stream(cell.stream)
+    }
+
+    /// Returns the kind of calls with which a cell's calls are compared, and their file if only calls on the same file are.
+    #[must_use]
+    pub fn peers(&self, cell: &Cell) -> Option<(Kind, FileId)> {
+        let file = if cell.by_file { cell.file } else { FileId::NONE };
+        self.stream(cell).map(|stream| (Kind::of_size(stream, cell.size), file))
     }
 
     /// Returns the I/O interface (POSIX, MPI-IO, ...) of a cell's calls; `None` if unknown.

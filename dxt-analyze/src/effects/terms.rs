@@ -6,6 +6,7 @@ use super::mean::Mean;
 use super::of_class::OfClass;
 use super::residuals::{LeftOf, Residuals};
 use super::unit::{Member, Unit};
+use crate::cube::reading::usual::Kind;
 use crate::cube::regions::{Region, Seen};
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId, ProcessId};
@@ -81,29 +82,25 @@ fn compared<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) 
 }
 
 /// Compares storage targets. A call reaches a list of targets; a target has the smallest slowdown of all lists that contain it, since all
-/// calls that reach a slow target are slow. Calls of a kind (size, and file if compared by file) that is hardly made without the target
-/// show nothing, unless all of its calls are such: the target's own calls are their peers.
+/// calls that reach a slow target are slow. Calls of a kind (operation and size, of one file if compared by file) that is hardly made
+/// without the target show nothing: the target's own calls are their peers.
 fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
     let cells = || cube.cells().filter(|cell| of.has(cell));
-    let kind = |cell: &Cell| (cell.size, if cell.by_file { cell.file } else { FileId::NONE });
-    let mut of_kind: FxHashMap<(u8, FileId), (f64, FxHashMap<u32, f64>)> = FxHashMap::default();
+    let mut of_kind: FxHashMap<(Kind, FileId), (f64, FxHashMap<u32, f64>)> = FxHashMap::default();
     for cell in cells() {
-        let (all, on) = of_kind.entry(kind(&cell)).or_default();
+        let Some(kind) = cube.peers(&cell) else { continue };
+        let (all, on) = of_kind.entry(kind).or_default();
         *all += cell.sums.calls as f64;
         of.targets_of(&cell.cell().targets).for_each(|target| *on.entry(target).or_default() += cell.sums.calls as f64);
     }
-    let shows = |all: f64, here: f64| all - here >= here * QUARTER;
-    let of_targets =
-        of_kind.values().flat_map(|(all, on)| on.iter().map(|(target, here)| (*target, shows(*all, *here))));
-    let compared: BTreeSet<u32> = of_targets.filter(|(_, shows)| *shows).map(|(target, _)| target).collect();
     let mut by_list: ByProcess<(u32, &[u32])> = BTreeMap::new();
     let mut by_target: ByProcess<u32> = BTreeMap::new();
     for cell in cells() {
-        let Some((all, on)) = of_kind.get(&kind(&cell)) else { continue };
+        let Some((all, on)) = cube.peers(&cell).and_then(|kind| of_kind.get(&kind)) else { continue };
         let (list, weight) = (cell.cell().targets.as_slice(), cell.sums.calls as f64);
         for target in of.targets_of(list) {
             let here = on.get(&target).copied().unwrap_or_default();
-            if shows(*all, here) || !compared.contains(&target) {
+            if all - here >= here * QUARTER {
                 by_list.entry(((target, list), cell.process)).or_default().add(cell.above, weight);
             }
         }
@@ -120,6 +117,7 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         *known = if here.above + here.error < known.above + known.error { here } else { *known };
         known.calls = calls;
     }
+    // A target on which processes begin calls together may still be the slower one of two.
     let is_alone = |target: u32| of.queues.is_asked_as_much(target) && !of.queues.is_only_busy(target);
     let of_two = of_two(cube, &by_target, &members)
         .filter(|(member, _)| matches!(member.unit, Unit::Target(target) if is_alone(target)));

@@ -117,10 +117,6 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64
 fn of_cells<'c>(cube: &Residuals<'c, '_>, class: Class) -> Vec<(&'c Cell, Takes)> {
     let mut out: Vec<(&Cell, Takes)> = Vec::new();
     let mut like: FxHashMap<(Kind, FileId), Takes> = FxHashMap::default();
-    let group = |cell: &Cell| {
-        let file = if cell.by_file { cell.file } else { FileId::NONE };
-        cube.stream(cell).map(|stream| (Kind::of_size(stream, cell.size), file))
-    };
     for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
         let takes = Takes {
             calls: cell.sums.calls as f64,
@@ -129,13 +125,13 @@ fn of_cells<'c>(cube: &Residuals<'c, '_>, class: Class) -> Vec<(&'c Cell, Takes)
             bytes: cell.sums.bytes as f64,
             ..Takes::default()
         };
-        if let Some(group) = group(&cell) {
+        if let Some(group) = cube.peers(&cell) {
             like.entry(group).or_default().add(&takes);
             out.push((cell.cell(), takes));
         }
     }
     for (cell, takes) in &mut out {
-        let of = group(cell).and_then(|group| like.get(&group)).copied().unwrap_or_default();
+        let of = cube.peers(cell).and_then(|group| like.get(&group)).copied().unwrap_or_default();
         takes.like_ns = takes.calls * of.time_ns() / of.calls.max(1.0);
         takes.like_bytes = takes.calls * of.bytes / of.calls.max(1.0);
     }

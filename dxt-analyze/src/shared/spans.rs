@@ -1,5 +1,7 @@
 //! Set of disjoint time spans with bounded size.
 
+use crate::limits;
+
 /// Sorted, disjoint, non-adjacent time spans. Beyond `limit` spans, the smallest gaps between them are filled, and the time that this adds
 /// is counted.
 #[derive(Clone, Debug)]
@@ -11,12 +13,9 @@ pub struct Spans {
     closed_ns: u64,
 }
 
-/// Maximum number of spans per set; adjacent calls share one.
-const SPANS: usize = 1 << 15;
-
 impl Default for Spans {
     fn default() -> Self {
-        Self::with_limit(SPANS)
+        Self::with_limit(limits::SPANS)
     }
 }
 
@@ -58,10 +57,17 @@ impl Spans {
         if kept.len() > self.limit {
             let mut gaps: Vec<u64> = kept.windows(2).map(|pair| pair[1].0 - pair[0].1).collect();
             let too_many = kept.len() - self.limit;
-            let (_, &mut least, _) = gaps.select_nth_unstable(too_many - 1);
+            let (shorter, &mut least, _) = gaps.select_nth_unstable(too_many - 1);
+            // No more gaps as long as `least` than needed.
+            let mut equal = too_many - shorter.iter().filter(|gap| **gap < least).count();
+            let mut closes = |gap: u64| {
+                let is = gap < least || gap == least && equal > 0;
+                equal -= usize::from(is && gap == least);
+                is
+            };
             let mut fewer: Vec<(u64, u64)> = Vec::with_capacity(self.limit);
             for (start, end) in kept {
-                match fewer.last_mut().filter(|last: &&mut (u64, u64)| start - last.1 <= least) {
+                match fewer.last_mut().filter(|last: &&mut (u64, u64)| closes(start - last.1)) {
                     Some(last) => {
                         self.closed_ns = self.closed_ns.saturating_add(start - last.1);
                         last.1 = end;
@@ -91,6 +97,12 @@ mod tests {
         let mut set = Spans::with_limit(limit);
         spans.iter().for_each(|&(start, end)| set.add(start, end));
         set.time()
+    }
+
+    #[test]
+    fn no_more_gaps_are_closed_than_needed() {
+        let spans: Vec<(u64, u64)> = (0..10).map(|at| (at * 10, at * 10 + 5)).collect();
+        assert_eq!(time_of(&spans, 8), (10 * 5 + 2 * 5, 2 * 5));
     }
 
     proptest! {

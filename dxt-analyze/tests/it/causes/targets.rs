@@ -198,3 +198,36 @@ fn what_crosses_stripes_on_more_files_than_are_named_is_priced_on_all() {
     assert!((200..=280).contains(&saves), "{saves} of half of 500 ms");
     assert_eq!(saves_ms(&run(0), "DXT-S002"), None);
 }
+
+/// A single call of a size that is used nowhere else shows nothing about the targets that it reaches.
+#[test]
+fn a_header_that_one_rank_reads_hides_no_slow_target() {
+    for osts in [4, 6] {
+        let mut state = 5_u64;
+        let mut drawn = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let all: Vec<Builder> = (0..16_u64)
+            .map(|rank| {
+                let mut one = process(rank as i32, &format!("n{}", rank / 4));
+                let (file, bytes) = (one.file("/lus/in"), lustre(1 << 20, &(0..osts).collect::<Vec<u32>>()));
+                let source = LayoutSource::Lustre;
+                one.process.layouts.push(LayoutDef { file, moment: LayoutMoment::Close, source, bytes });
+                let mut now = rank * 500 * US;
+                if rank == 0 {
+                    one.add("/lus/in", op::POSIX_READ, 0, 0, 2 << 20, now, now + 12 * MS);
+                    now += 13 * MS;
+                }
+                for _ in 0..120 {
+                    let block = drawn(600);
+                    let takes = (1500 + drawn(1000)) * US * if block % u64::from(osts) == 1 { 6 } else { 1 };
+                    one.add("/lus/in", op::POSIX_READ, 0, (block << 20) as i64, 1 << 20, now, now + takes);
+                    now += takes + 2 * MS;
+                }
+                one
+            })
+            .collect();
+        assert_stated(&report(all, 1500), "DXT-O004", &json!({"ost": 1}));
+    }
+}
