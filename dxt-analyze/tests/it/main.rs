@@ -41,6 +41,7 @@ mod linear;
 mod live;
 mod live_sinks;
 mod many_ranks;
+mod metamorphic;
 mod outputs;
 mod papers;
 mod places;

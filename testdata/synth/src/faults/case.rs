@@ -1,5 +1,6 @@
 //! Case: a simulated job with its faults. The cost of a fault is known from simulating the job with and without the fault.
 
+use super::change::Change;
 use super::engine::{Outcome, run};
 use super::injected::Fault;
 use super::job::Job;
@@ -35,10 +36,14 @@ impl Case {
         job
     }
 
-    /// Writes the trace to `folder`; returns the true costs of the faults.
-    pub(super) fn write(&mut self, folder: &Path) -> anyhow::Result<Truth> {
+    /// Changes the job and writes the trace to `folder`; returns the true costs of the faults.
+    pub(super) fn write(&mut self, folder: &Path, change: &Change) -> anyhow::Result<Truth> {
+        self.faults.truncate(change.faults);
+        self.job.ranks *= change.ranks;
+        self.job.nodes *= change.ranks;
+        self.job.aggregators *= change.ranks;
         let (job, outcome, truth) = self.truth();
-        log::write(&job, &outcome, &folder.join(&truth.log))?;
+        log::write(&job, &outcome, &folder.join(&truth.log), change)?;
         Ok(truth)
     }
 

@@ -1,12 +1,14 @@
 //! Writer of the trace of a simulated job, with tables and segments in the form that the tracer writes.
 
 use super::calls::{Op, table};
+use super::change::Change;
 use super::engine::{Doings, Done, Outcome};
 use super::job::{Job, Placement};
 use super::work::is_header;
 use crate::lustre::attribute;
 use anyhow::Context;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use trace_format::columns::TickScale;
 use trace_format::frame::IndexEntry;
@@ -21,13 +23,28 @@ use trace_format::{Segment, StreamId};
 
 use crate::process::EPOCH_UNIX_NS;
 
-/// Writes the trace of the simulated job, whose calls are in `outcome`, to `path`; returns the size of the trace in bytes.
-pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result<u64> {
-    let mut encoder = Encoder::new()?;
-    let mut out = preamble(&mut encoder, &job_block(job), job.ranks)?;
+/// Writes the trace of the simulated job, whose calls are in `outcome`, to `path`: one file, or a directory with the parts that `change` asks
+/// for. Returns the size of the trace in bytes.
+pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path, change: &Change) -> anyhow::Result<u64> {
+    if change.parts < 2 {
+        return write_part(job, outcome, 0..job.ranks, path, change);
+    }
+    std::fs::create_dir_all(path).with_context(|| format!("failed to create {}", path.display()))?;
+    let bound = |part: u32| job.ranks * part / change.parts;
+    let sizes = (0..change.parts).map(|part| {
+        let file = path.join(format!("part{part}.dxt"));
+        write_part(job, outcome, bound(part)..bound(part + 1), &file, change)
+    });
+    sizes.sum()
+}
+
+/// Writes the calls of some ranks to the file `path`; returns its size in bytes.
+fn write_part(job: &Job, outcome: &Outcome, ranks: Range<u32>, path: &Path, change: &Change) -> anyhow::Result<u64> {
+    let (mut encoder, count) = (Encoder::new()?, ranks.len() as u32);
+    let mut out = preamble(&mut encoder, &job_block(job, change), job.ranks)?;
     let mut index = Vec::new();
-    for rank in 0..job.ranks {
-        let (mut process, threads) = process(job, outcome, rank);
+    for rank in ranks {
+        let (mut process, threads) = process(job, outcome, rank, change);
         let threads: Vec<ThreadSegments<'_>> = (0..)
             .zip(&threads)
             .map(|(thread, segments)| ThreadSegments { thread, pieces: vec![segments.as_slice().into()] })
@@ -36,22 +53,22 @@ pub(super) fn write(job: &Job, outcome: &Outcome, path: &Path) -> anyhow::Result
         index.extend_from_slice(&IndexEntry { offset: out.len() as u64, ..region.entry }.encode());
         out.extend_from_slice(&region.bytes);
     }
-    let end = trailer(out.len() as u64, job.ranks);
+    let end = trailer(out.len() as u64, count);
     out.extend_from_slice(&index);
     out.extend_from_slice(&end);
     std::fs::write(path, &out).with_context(|| format!("failed to write {}", path.display()))?;
     Ok(out.len() as u64)
 }
 
-pub(super) fn path_of(job: &Job, file: u32) -> String {
+fn path_of(job: &Job, file: u32, folder: &str) -> String {
     if is_header(file) {
-        return "/scratch/model/input.cfg".into();
+        return format!("/scratch/{folder}/input.cfg");
     }
     let each = if job.place == Placement::Own { job.ranks } else { 1 };
     let step = if job.file_per_phase { format!(".step{:03}", file / each) } else { String::new() };
     match job.place {
-        Placement::Own => format!("/scratch/model/part.{:05}{step}", file % each),
-        _ => format!("/scratch/model/field{step}.dat"),
+        Placement::Own => format!("/scratch/{folder}/part.{:05}{step}", file % each),
+        _ => format!("/scratch/{folder}/field{step}.dat"),
     }
 }
 
@@ -59,9 +76,10 @@ fn is_shared(job: &Job, file: u32) -> bool {
     job.place != Placement::Own || is_header(file)
 }
 
-fn job_block(job: &Job) -> JobBlock {
+fn job_block(job: &Job, change: &Change) -> JobBlock {
     let files = if job.file_per_phase { job.phases } else { 1 };
-    let shared = (0..files).chain([u32::MAX]).filter(|&file| is_shared(job, file)).map(|file| path_of(job, file));
+    let shared =
+        (0..files).chain([u32::MAX]).filter(|&file| is_shared(job, file)).map(|file| path_of(job, file, change.folder));
     JobBlock {
         info: JobInfo {
             key: format!("model-{}", job.seed),
@@ -70,7 +88,7 @@ fn job_block(job: &Job) -> JobBlock {
             exe: b"/usr/bin/model".to_vec(),
             args: vec![b"model".to_vec()],
             cwd: b"/scratch/model".to_vec(),
-            start_unix_ns: EPOCH_UNIX_NS,
+            start_unix_ns: EPOCH_UNIX_NS + change.shift_ns,
             mpi: Some(Mpi { ranks: job.ranks, family: "MPICH".into(), version: "none: simulated".into() }),
             tracer: concat!("dxt-synth ", env!("CARGO_PKG_VERSION")).into(),
         },
@@ -84,6 +102,7 @@ fn job_block(job: &Job) -> JobBlock {
 /// Files, layouts and streams of a process for its metadata block; they grow while calls are added.
 #[derive(Default)]
 struct Tables {
+    change: Change,
     files: Vec<FileDef>,
     layouts: Vec<LayoutDef>,
     places: HashMap<u32, u32>,
@@ -91,9 +110,11 @@ struct Tables {
     ids: HashMap<(u32, Op, bool), u32>,
 }
 
-fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment>>) {
-    let mut tables = Tables::default();
-    let first = (rank * job.threads) as usize;
+fn process(job: &Job, outcome: &Outcome, rank: u32, change: &Change) -> (Process, Vec<Vec<Segment>>) {
+    let mut tables = Tables { change: *change, ..Tables::default() };
+    // Rank in the simulation.
+    let simulated = if change.reversed { job.ranks - 1 - rank } else { rank };
+    let first = (simulated * job.threads) as usize;
     let threads: Vec<Vec<Segment>> = outcome.threads[first..first + job.threads as usize]
         .iter()
         .map(|doings| doings.calls.iter().map(|done| tables.segment(job, done)).collect())
@@ -110,15 +131,15 @@ fn process(job: &Job, outcome: &Outcome, rank: u32) -> (Process, Vec<Vec<Segment
     let process = Process {
         info: ProcessInfo {
             rank: rank as i32,
-            node: Job::node_name(job.node_of(rank)),
+            node: Job::node_name(job.node_of(simulated)),
             pid: 1000 + rank,
             ppid: 999,
             exe: b"/usr/bin/model".to_vec(),
-            epoch_unix_ns: EPOCH_UNIX_NS,
+            epoch_unix_ns: EPOCH_UNIX_NS + change.shift_ns,
             clock: ClockSource::Counter,
             clock_hz: 1_000_000_000,
             sync_ns: Some(0),
-            end_ns: outcome.end_ns,
+            end_ns: outcome.end_ns * change.times,
             ended_by: "MPI_Finalize".into(),
             ..ProcessInfo::default()
         },
@@ -162,7 +183,13 @@ impl Tables {
         let mut segments = Vec::with_capacity(sync_points.len());
         for &(op, start, end) in sync_points {
             let id = self.stream(file, op, false);
-            segments.push(Segment::new(StreamId(id), i64::from(WORLD), 0, start, end));
+            segments.push(Segment::new(
+                StreamId(id),
+                i64::from(WORLD),
+                0,
+                start * self.change.times,
+                end * self.change.times,
+            ));
         }
         segments
     }
@@ -181,7 +208,7 @@ impl Tables {
         let call = &done.call;
         let file = *self.places.entry(call.file).or_insert_with(|| {
             let place = self.files.len() as u32;
-            let path = path_of(job, call.file);
+            let path = path_of(job, call.file, self.change.folder);
             self.files.push(FileDef {
                 hash: path_hash(path.as_bytes()),
                 path: (!is_shared(job, call.file)).then(|| path.into_bytes()),
@@ -200,6 +227,6 @@ impl Tables {
         });
         let id = self.stream(file, call.op, done.nested);
         let offset = call.offset.map_or(NO_OFFSET, |offset| offset as i64);
-        Segment::new(StreamId(id), offset, call.length, done.start, done.end)
+        Segment::new(StreamId(id), offset, call.length, done.start * self.change.times, done.end * self.change.times)
     }
 }

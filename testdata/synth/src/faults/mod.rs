@@ -2,7 +2,7 @@
 //!
 //! * `job`: parameters of a job; `injected`: faults that change parameters; `case`: a job with faults, and its fault-free twins.
 //! * `work`: steps of a thread, expressed in `calls`; `engine`: runs the steps against `storage`; `chance`: random numbers by key.
-//! * `log`: writes the result as a trace; `truth`: true costs of the faults, and criteria for right findings.
+//! * `log`: writes the result as a trace; `change`: changes with a known effect on findings; `truth`: true costs of the faults, and criteria for right findings.
 //! * Lists of cases: `sick` (one fault), `several` (several faults, or a weak one), `healthy` (no fault), `random` (drawn), `real` (real programs).
 //! * `verdict`: an analyzer's findings; `score`: comparison of findings with the truth; `table`: all scores; `cli`: command lines.
 //! * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
@@ -10,6 +10,7 @@
 mod calls;
 mod case;
 mod chance;
+mod change;
 mod cli;
 mod comparison;
 mod engine;
@@ -33,6 +34,7 @@ mod work;
 use anyhow::Context;
 use std::path::Path;
 
+pub use change::Change;
 pub use cli::{faults, scores, verdicts};
 pub use injected::CODES;
 pub use score::{Score, score};
@@ -80,6 +82,11 @@ impl Choice {
 
 /// Writes the traces of the selected cases and a manifest to `folder`; returns the true faults of each case. Fails if a file cannot be written.
 pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
+    write_changed(folder, choice, &Change::default())
+}
+
+/// Like [`write`], with the same change to each case.
+pub fn write_changed(folder: &Path, choice: &Choice, change: &Change) -> anyhow::Result<Vec<Truth>> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     let mut truths = Vec::new();
     let drawn = |count| match choice.combined {
@@ -91,7 +98,7 @@ pub fn write(folder: &Path, choice: &Choice) -> anyhow::Result<Vec<Truth>> {
         if choice.random.is_none() {
             case.job.seed += choice.seed;
         }
-        truths.push(case.write(folder)?);
+        truths.push(case.write(folder, change)?);
     }
     manifest(folder, &truths)?;
     Ok(truths)
