@@ -1,11 +1,23 @@
 //! Claims: a claim is a finding together with the calls that it explains and the time that it would save.
 
-use crate::cube::Cube;
+use crate::cube::{Cell, Cube};
 use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::FileId;
 use crate::replay::Savings;
 use crate::words::Words;
 use crate::words::common::LostOn;
+
+/// Origin of a claim's savings, which decides who explains the excess of calls over their peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Excess over peers, which the run proves.
+    Excess,
+    /// Another form of the same work, in which slow calls would still be slow: excess stays with the claims that prove it.
+    Form,
+    /// Measured in this run otherwise, and shows as excess of some calls, too: waits of calls for each other, ranks that take longer than
+    /// others, a cost that the finding itself states.
+    Measured,
+}
 
 /// Claim: a finding, the calls that it explains, and the time saved without their cause.
 #[derive(Clone, Debug)]
@@ -18,6 +30,8 @@ pub struct Claim {
     pub waiting_ns: f64,
     /// Time in MPI-IO and HDF5 calls that the finding explains, without the system calls inside them, ns, summed over processes.
     pub outside_ns: f64,
+    /// Origin of the savings.
+    pub basis: Basis,
     /// True if the finding explains why its calls are long; false if it only describes how they are made. (A code can have findings of both
     /// kinds.)
     pub says_why: bool,
@@ -40,11 +54,39 @@ impl Claim {
             savings,
             waiting_ns: 0.0,
             outside_ns: 0.0,
+            basis: Basis::Form,
             says_why: false,
             is_load: false,
             range: None,
             at_most: Severity::High,
             alone: None,
+        }
+    }
+
+    /// Returns the run time saved, ns; 0 without a price.
+    #[must_use]
+    pub fn saves_ns(&self) -> u64 {
+        self.finding.saving.map_or(0, |saving| saving.saves_ns)
+    }
+
+    /// True if the saving is large enough for a finding of its own.
+    #[must_use]
+    pub fn is_worth(&self, cube: &Cube<'_>) -> bool {
+        self.saves_ns() as f64 >= cube.run.length_ns() as f64 * cube.run.thresholds.least_run_share
+    }
+
+    /// Returns the claim with the basis [`Basis::Measured`].
+    #[must_use]
+    pub fn measured(self) -> Self {
+        Self { basis: Basis::Measured, ..self }
+    }
+
+    /// Removes the `excess` by cell, ns, from savings by another form: its share of each cell's time.
+    pub(super) fn leave(&mut self, cube: &Cube<'_>, excess: &[f64]) {
+        for (index, ns) in self.savings.iter_mut().filter(|_| self.basis == Basis::Form) {
+            let time = cube.cells.get(*index as usize).map_or(0.0, Cell::time_ns);
+            let excess = excess.get(*index as usize).copied().unwrap_or_default();
+            *ns *= (1.0 - excess / time.max(1.0)).max(0.0);
         }
     }
 
@@ -58,6 +100,18 @@ impl Claim {
         let words = words(lost_on(cube, &savings));
         Self::new(Finding::new(code, words), savings)
     }
+}
+
+/// Returns the excess of calls over their peers that claims explain, by cell, ns.
+pub(crate) fn excess<'c>(cube: &Cube<'_>, claims: impl IntoIterator<Item = &'c Claim>) -> Vec<f64> {
+    let mut out = vec![0.0; cube.cells.len()];
+    for (index, ns) in claims.into_iter().filter(|claim| claim.basis == Basis::Excess).flat_map(|claim| &claim.savings)
+    {
+        if let Some(of) = out.get_mut(*index as usize) {
+            *of += ns;
+        }
+    }
+    out
 }
 
 /// Returns the file with most of the time saved, and its share of that time, %; `None` if `savings` has no file.

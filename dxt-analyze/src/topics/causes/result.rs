@@ -1,6 +1,6 @@
 //! Findings about slow units (ranks, nodes, targets, ...), outliers and shapes of I/O, with their saving.
 
-use super::claim::Claim;
+use super::claim::{Basis, Claim, excess};
 use super::long_calls_as_finding::{joined_with_slow, of_tail};
 use super::price::price;
 use super::shape::aliasing::Aliased;
@@ -18,7 +18,6 @@ use crate::replay::Work;
 use crate::thresholds::effects::OVERLOADED;
 use rayon::prelude::*;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Returns all claims (findings with the calls that they explain) of a run, largest saving first. `gaps`: times between collective calls;
 /// `aliased`: files with stripe aliasing.
@@ -32,6 +31,11 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     let of_long_calls = tails(&remaining).iter().flat_map(|tail| of_tail(cube, tail)).collect();
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
     out.extend(of_long_calls);
+    out.par_iter_mut().for_each(|claim| {
+        claim.basis = Basis::Excess;
+        price(cube, &phases, &slots, claim);
+    });
+    let proven = excess(cube, out.iter().filter(|claim| claim.is_worth(cube)));
     let mut shapes = super::shape::claims(cube, gaps);
     // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
@@ -40,33 +44,17 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
             out.push(of_unit(cube, &slow));
         }
     }
-    let shapes = without_beyond(shapes, &out);
+    shapes.extend(super::shape::hdf5_metadata::claims(cube));
+    shapes.extend(super::shape::aliasing::claims(cube, aliased));
+    // Another form of the same work has the same outliers, which have findings of their own.
+    shapes.iter_mut().for_each(|claim| claim.leave(cube, &proven));
     out.extend(shapes);
-    out.extend(super::shape::hdf5_metadata::claims(cube));
-    out.extend(super::shape::aliasing::claims(cube, aliased));
     out.par_iter_mut().for_each(|claim| price(cube, &phases, &slots, claim));
     out.sort_by_key(|claim| {
         (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.code, claim.finding.about.clone())
     });
     out.retain(|claim| claim.finding.saving.is_some_and(|saving| saving.saves_ns > 0));
     out
-}
-
-/// Removes savings that `contrasts` (claims about slow ranks, nodes or targets, and outliers) explain from claims in `shapes` about syncs
-/// and metadata: with fewer syncs there would be fewer outliers, but the outliers have findings of their own. Returns `shapes`.
-fn without_beyond(mut shapes: Vec<Claim>, contrasts: &[Claim]) -> Vec<Claim> {
-    let mut beyond: BTreeMap<u32, f64> = BTreeMap::new();
-    for (index, ns) in contrasts.iter().flat_map(|claim| &claim.savings) {
-        *beyond.entry(*index).or_default() += ns;
-    }
-    let of_syncs = |claim: &&mut Claim| {
-        [Code::SYNC_PER_WRITE, Code::SYNC_TIME, Code::WRITTEN_THROUGH, Code::METADATA_SHARE]
-            .contains(&claim.finding.code)
-    };
-    for (index, ns) in shapes.iter_mut().filter(of_syncs).flat_map(|claim| &mut claim.savings) {
-        *ns = (*ns - beyond.get(index).copied().unwrap_or_default()).max(0.0);
-    }
-    shapes
 }
 
 /// Limits the savings of a claim (finding) about slow storage targets to the time for which the targets are busy longer than others: ranks

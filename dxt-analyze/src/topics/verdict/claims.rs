@@ -5,14 +5,14 @@
 use super::aggregators;
 use super::by_turns::takes_turns;
 use super::counterfactual::{Counterfactual, DATA, OF_SHARED, OF_THE_PROGRAM, rule};
-use super::of_files::{beyond, collective, extents, fastest, read, readers, shared};
+use super::of_files::{collective, extents, fastest, read, readers, shared};
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::replay::{Savings, turns};
 use crate::shared::totals::add;
 use crate::thresholds::effects::MEMORY_NS;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{Basis, Claim, excess};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::verdict::serialized;
@@ -104,7 +104,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             per_byte,
             calls,
             moved,
-            beyond: beyond(cube, causes),
+            beyond: excess(cube, causes.iter().filter(|claim| claim.is_worth(cube))),
             fastest: fastest(cube),
             extents: extents(cube),
             collective: collective(cube),
@@ -205,7 +205,11 @@ impl<'g, 'a> Mending<'g, 'a> {
         let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
         let is_guess = far && sum(&mut savings.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
-        (!savings.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), savings) })
+        let basis = match rule.counterfactual {
+            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::ByCost => Basis::Measured,
+            _ => Basis::Form,
+        };
+        (!savings.is_empty()).then(|| Claim { at_most, basis, ..Claim::new(finding.clone(), savings) })
     }
 
     /// Returns the files that a merged finding covers besides the one that it names, each with the finding's cost there, ns.
@@ -244,9 +248,14 @@ impl<'g, 'a> Mending<'g, 'a> {
         self.fastest.get(&(cell.file, cell.class, cell.size)).copied().unwrap_or_default()
     }
 
+    /// Returns the time of a cell without its excess over peers, ns.
+    fn usual(&self, index: u32, cell: &Cell) -> f64 {
+        (cell.time_ns() - self.beyond.get(index as usize).copied().unwrap_or_default()).max(0.0)
+    }
+
     /// Returns the time saved if the bytes of `cell` (similar calls of one process) moved in large requests, ns.
     fn if_large(&self, index: u32, cell: &Cell) -> f64 {
-        let usual = cell.time_ns() - self.beyond.get(index as usize).copied().unwrap_or_default();
+        let usual = self.usual(index, cell);
         match self.per_byte.get(&cell.class) {
             Some(per_byte) => usual - cell.sums.bytes as f64 * per_byte,
             // No large requests to compare with: the longer the calls, the smaller the assumed saving.
@@ -257,7 +266,7 @@ impl<'g, 'a> Mending<'g, 'a> {
     /// Returns the time that a cell (similar calls of one process) would save under `counterfactual`, ns. `cost`: part of the cell's time
     /// that the finding's own cost covers.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
-        let (time, calls) = (cell.time_ns(), cell.sums.calls as f64);
+        let (time, calls) = (self.usual(index, cell), cell.sums.calls as f64);
         match counterfactual {
             Counterfactual::Tiny if cell.size > TINY => 0.0,
             Counterfactual::Large | Counterfactual::Tiny if self.whole.has(cell) => 0.0,
@@ -281,8 +290,9 @@ impl<'g, 'a> Mending<'g, 'a> {
             Counterfactual::Random | Counterfactual::Apart if self.whole.has(cell) || cell.size >= LARGE => 0.0,
             Counterfactual::Apart => self.if_large(index, cell).max(0.0),
             Counterfactual::Random => (self.if_large(index, cell) * (cost * 2.0).min(1.0)).max(0.0),
-            Counterfactual::Handover => (time - self.alone(cell) * calls) * cost,
+            Counterfactual::Handover => (cell.time_ns() - self.alone(cell) * calls) * cost,
             Counterfactual::Shared => {
+                let time = cell.time_ns();
                 let alone = self.alone(cell);
                 let waits = alone > 0.0 && cell.usual_ns >= alone * CONTENDED;
                 let readers = self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64;
@@ -306,7 +316,7 @@ impl<'g, 'a> Mending<'g, 'a> {
                     0.0
                 }
             }
-            Counterfactual::ByCost => time * cost,
+            Counterfactual::ByCost => cell.time_ns() * cost,
         }
     }
 }

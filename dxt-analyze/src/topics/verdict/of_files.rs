@@ -1,12 +1,9 @@
 //! Facts about the calls on each file of a run.
 
 use super::counterfactual::DATA;
-use super::weigh::is_longer;
 use crate::cube::{Cell, Cube, weighted_quantile};
-use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::Claim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
@@ -71,18 +68,4 @@ pub(super) fn extents(cube: &Cube<'_>) -> FxHashMap<FileId, u64> {
         *until = (*until).max(cell.sums.range.1);
     }
     of
-}
-
-/// Returns, by cell (similar calls of one process), the time explained by the claims `causes` about slow units (rank, node, target, time
-/// window) and long single calls, ns.
-pub(super) fn beyond(cube: &Cube<'_>, causes: &[Claim]) -> Vec<f64> {
-    let mut out = vec![0.0; cube.cells.len()];
-    let longer = |claim: &&Claim| is_longer(claim.finding.code) || claim.finding.code == Code::LONG_TAIL;
-    let theirs = causes.iter().filter(longer).flat_map(|claim| &claim.savings);
-    for (index, ns) in theirs {
-        if let Some(of) = out.get_mut(*index as usize) {
-            *of += ns;
-        }
-    }
-    out
 }

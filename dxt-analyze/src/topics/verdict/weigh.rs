@@ -7,7 +7,7 @@ use crate::model::{ProcessId, StreamIx};
 use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
 use crate::thresholds::verdict::CALLS_OF_ONE_USE;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{Basis, Claim, excess};
 use crate::topics::causes::price::{price, saving};
 use crate::topics::causes::shape::cpu_wait;
 use rayon::prelude::*;
@@ -57,24 +57,28 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
     let mut cards: Vec<Card> = Vec::new();
     let mut explained: Vec<Vec<bool>> = Vec::new();
     let mut all = (Savings::new(), 0.0);
-    claims.iter_mut().for_each(|claim| claim.finding.saving = None);
+    claims.par_iter_mut().for_each(|claim| {
+        price(cube, &phases, &slots, claim);
+        claim.alone = Some((claim.finding.severity, claim.finding.saving));
+    });
     while !claims.is_empty() {
+        // Excess that a finding of its own will explain stays with that finding.
+        let proven = excess(cube, claims.iter().filter(|claim| claim.is_worth(cube)));
         claims.par_iter_mut().for_each(|claim| {
-            let mut has_changed = claim.finding.saving.is_none();
+            let mut has_changed = false;
             for (index, ns) in &mut claim.savings {
-                let rest = ns.min(left.get(*index as usize).copied().unwrap_or(0.0)).max(0.0);
+                let kept = proven.get(*index as usize).filter(|_| claim.basis == Basis::Form);
+                let left = left.get(*index as usize).copied().unwrap_or(0.0) - kept.copied().unwrap_or_default();
+                let rest = ns.min(left).max(0.0);
                 has_changed |= rest.to_bits() != ns.to_bits();
                 *ns = rest;
             }
             if has_changed {
                 price(cube, &phases, &slots, claim);
             }
-            // The first price is that of the claim alone.
-            claim.alone.get_or_insert((claim.finding.severity, claim.finding.saving));
         });
         // General findings are reported only if no cause explains enough.
-        let enough = |claim: &&Claim| saves(claim) as f64 >= run_ns as f64 * least.least_run_share;
-        let causes = claims.iter().filter(enough).any(|claim| !is_general(claim.finding.code));
+        let causes = claims.iter().any(|claim| claim.is_worth(cube) && !is_general(claim.finding.code));
         let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
         let most = claims.iter().filter(|claim| counts(claim)).map(saves).max().unwrap_or(0);
         if (most as f64) < run_ns as f64 * least.least_run_share {
@@ -117,7 +121,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let says_the_same = |claim: &Claim| {
             waits_similar(claim, &best)
                 || same_wait(cube, claim, &best)
-                || only_says_who(claim, &mine)
+                || only_says_who(cube, claim, &mine)
                 || says_few(claim, &mine)
                 || is_of_sieving(claim, &best, &mine)
         };
@@ -127,7 +131,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             let both_ns = same_wait_ns(cube, claim, &best);
             if both_ns > 0.0 {
                 claim.waiting_ns = (claim.waiting_ns - both_ns).max(0.0);
-                claim.finding.saving = None;
+                price(cube, &phases, &slots, claim);
             }
         }
         let most = best.finding.severity;
@@ -224,10 +228,10 @@ fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
 
 /// True if the claim (finding with its saving) only names a process with longer calls, and an earlier finding explains these calls.
 /// `explained`: by cell, true if the earlier finding has it.
-fn only_says_who(claim: &Claim, explained: &[bool]) -> bool {
+fn only_says_who(cube: &Cube<'_>, claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
-    let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
-    let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum();
+    let all: f64 = claim.savings.iter().map(|(index, _)| time(cube, *index)).sum();
+    let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(index, _)| time(cube, *index)).sum();
     claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
 }
 
@@ -321,16 +325,10 @@ pub(super) fn is_sum(finding: &Finding) -> bool {
         && finding.about.calls.is_none()
 }
 
-/// Returns a finding's weight, ns: its saving, larger for contrasts (proven within the run), smaller for sums of time.
+/// Returns a finding's weight, ns: its saving, decreased for sums.
 pub(super) fn weight(finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    if is_contrast(finding.code) {
-        (saves as f64 / CLEARLY) as u64
-    } else if is_sum(finding) {
-        (saves as f64 * CLEARLY / NEARLY) as u64
-    } else {
-        saves
-    }
+    if is_sum(finding) { (saves as f64 * CLEARLY / NEARLY) as u64 } else { saves }
 }
 
 /// Order of findings that are not contrasts (slower than peers), most specific first. Codes in no list rank with the fifth list.

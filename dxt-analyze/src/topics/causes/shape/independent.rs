@@ -77,5 +77,6 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         file: &name,
         ranks,
     };
-    Some(Claim::on_files(cube, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost)))
+    let claim = Claim::on_files(cube, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost));
+    Some(claim.measured())
 }

@@ -61,5 +61,6 @@ fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
     };
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
-    Some(Claim::on_files(cube, Code::TIME_IMBALANCE, savings, |lost| words::longer(&name, class, times, about, lost)))
+    let words = |lost| words::longer(&name, class, times, about, lost);
+    Some(Claim::on_files(cube, Code::TIME_IMBALANCE, savings, words).measured())
 }
