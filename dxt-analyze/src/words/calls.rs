@@ -24,8 +24,10 @@ pub(crate) struct Call {
 
 impl Call {
     fn words(&self) -> String {
-        let began =
-            self.began_ns.map_or_else(|| ", start not recorded".to_owned(), |at| format!(" at {}", units::moment(at)));
+        let began = self.began_ns.map_or_else(
+            || ", start not recorded".to_owned(),
+            |at| format!(", begun {} after the job's start", units::moment(at)),
+        );
         format!("{} of {} on {}: {}{began}", self.op, self.who, self.file, units::duration(self.took_ns))
     }
 }
@@ -192,7 +194,7 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     );
     let span = |&(from, until): &(u64, u64)| {
         let about = About { span_ns: Some((from, until)), ..About::default() };
-        Evidence::of(Subject::Span(from, until).name(), about)
+        Evidence::of(format!("slow {}", Subject::Span(from, until).name()), about)
     };
     let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
     Words::of(
@@ -221,18 +223,18 @@ pub(crate) struct InARow {
 
 /// Formats finding DXT-V001: consecutive calls that all stalled, without a fast call between them.
 pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
-    let (from, until) = facts.span_ns;
+    let (class, (from, until)) = (facts.class, facts.span_ns);
+    let (what, span) = (class.singular(), Subject::Span(from, until).name());
     let title = format!(
-        "{} {} {} take {:.1} times as long as at other times: {} each",
+        "{} {} {span} take {:.1} times as long as at other times: {} each",
         facts.calls,
-        facts.class.plural(),
-        Subject::Span(from, until).name(),
+        class.plural(),
         facts.times,
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no {} of any process is fast in this time; those at other times take {} on average",
-        facts.class.singular(),
+        "no {what} of any process is fast {span}; at other times, {} {what} takes {} on average",
+        class.article(),
         units::duration(facts.usual_ns)
     );
     let hint = "check what else used the file system or the network at that time, and repeat the run before changing the program";

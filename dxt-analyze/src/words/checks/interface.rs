@@ -61,7 +61,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
     let aggregators = units::counted(aggregators, "aggregator");
     Words::saying(
         format!("collective calls go through {aggregators} on {on} of {nodes} nodes"),
-        std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("{key} = {value}"))),
+        std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("hint in effect: {key}={value}"))),
         format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
     )
 }

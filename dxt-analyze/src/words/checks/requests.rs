@@ -111,7 +111,8 @@ pub(crate) fn random_requests(
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
     Words::saying(
         format!(
-            "{part} of {operation} are {order}: each begins at an offset before the end of the thread's previous one"
+            "{part} of {operation} are {order}: their offset lies before the end of the thread's previous {}",
+            operation.trim_end_matches('s')
         ),
         each(files, counts("call")),
         match collective {

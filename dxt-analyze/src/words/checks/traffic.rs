@@ -41,7 +41,7 @@ impl Repeated<'_> {
             format!("{}: {bytes} by {processes}, for example {example}", of.file)
         });
         let bounds = [
-            (self.forgotten, "not tracked (in too many separate ranges): the true amount may be larger"),
+            (self.forgotten, "not tracked (in too many separate ranges): more bytes may have been moved repeatedly"),
             (self.unordered, "not judged: several threads of a process read and write the file, in unknown order"),
             (self.not_judged, "not judged: other processes write the file, so the bytes may have changed"),
         ];
