@@ -43,7 +43,7 @@ notes! {
     /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be observed";
     /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
-    OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
+    OtherFile = "opens and calls by path name on files beyond DXT_COUNTERS_FILES (limit on files with their own counters), counted as <other files>";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces), counted as <other files>";
     NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
@@ -60,14 +60,14 @@ notes! {
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls not recorded, on descriptors first seen after seccomp confined the program";
     TablesFull = "calls not recorded, because a table of the tracer was full";
-    Late = "calls that came after the trace had been written, with no room in a further spool (file that keeps calls until they are in a trace)";
+    Late = "calls made after the trace was written, not recorded: no spool (file that keeps calls until they are in a trace) has room for them";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them (limit on the bytes of a job's traces)";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
-    OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no ID (scheduler's, or DXT_JOB_ID), or the file through which processes of a node share the bytes could not be used, or not in time";
+    OwnShare = "processes with a fixed share of DXT_JOB_BYTES (limit on the bytes of a job's traces): the job has no ID (set DXT_JOB_ID), or the file through which a node's processes divide the limit could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
     Definition = "names of files, kinds of calls and sizes that found no room in the spool (file with the calls recorded so far): missing in recovered and live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";

@@ -24,10 +24,10 @@ pub fn draw(board: &Board, clear: bool) -> String {
     let _ = writeln!(out, "{time}  {} watched, {} ended", units::counted(board.watched, "process"), board.ended);
     rates(board, now, &mut out);
     if board.nodes.len() > 1 {
-        list("Nodes, in this interval", &board.nodes, |row| &row.now, &mut out);
+        list("Nodes by I/O time in this interval", &board.nodes, |row| &row.now, &mut out);
     }
-    list("Slowest in this interval", &board.processes, |row| &row.now, &mut out);
-    list("Files, since the start", &board.files, |row| &row.all, &mut out);
+    list("Processes by I/O time in this interval", &board.processes, |row| &row.now, &mut out);
+    list("Files by I/O time since the start", &board.files, |row| &row.all, &mut out);
     not_seen(&board.not_seen, &mut out);
     out
 }
@@ -94,10 +94,14 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         (not_seen.spools, "process started and ended unobserved", "processes started and ended unobserved"),
         (
             not_seen.taken_back,
-            "call was shown twice: it arrived after its process's trace",
-            "calls were shown twice: they arrived after their process's trace",
+            "call was shown twice: it returned after its process had written its trace",
+            "calls were shown twice: they returned after their process had written its trace",
         ),
-        (not_seen.damaged, "block of calls could not be read", "blocks of calls could not be read"),
+        (
+            not_seen.damaged,
+            "block of recorded calls was damaged and left out",
+            "blocks of recorded calls were damaged and left out",
+        ),
         (not_seen.dropped, "event was not accepted by a destination", "events were not accepted by a destination"),
         (
             not_seen.names,
@@ -106,13 +110,13 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         ),
         (
             not_seen.too_large,
-            "spool is no longer watched: it takes too much memory",
-            "spools are no longer watched: they take too much memory",
+            "process is no longer watched: its recorded calls take too much memory",
+            "processes are no longer watched: their recorded calls take too much memory",
         ),
         (
             not_seen.other_operations,
-            "call has no operation name in the connector's format",
-            "calls have no operation name in the connector's format",
+            "call was left out in the connector's format, which has no name for its operation",
+            "calls were left out in the connector's format, which has no name for their operations",
         ),
     ];
     let counted = all.into_iter().filter(|(count, ..)| *count > 0);

@@ -9,16 +9,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, long_version = LONG_VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// When to use colors in the output; NO_COLOR is respected
+    /// When to use colors in the output; the environment variable NO_COLOR turns `auto` off
     #[arg(long, value_enum, default_value_t, global = true)]
     pub color: ColorWhen,
-    /// Print only errors on standard error: no progress, no remarks
+    /// Print only errors on standard error: no progress bars, no notes on the input
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Number of threads; 0: one per processor
     #[arg(long, default_value_t = 0, global = true, value_name = "N")]
     pub threads: usize,
-    /// Permissions of written files, octal, as for chmod (default: the permissions common to all traces read)
+    /// Permissions of the files that dxt-analyze writes, in octal as for chmod, such as 0640 (default: only those permissions that all traces
+    /// read have)
     #[arg(long, global = true, value_name = "MODE", value_parser = mode)]
     pub mode: Option<u32>,
     /// Command to run
@@ -81,7 +82,7 @@ pub enum Command {
     Export(export::Args),
     /// Expand an access pattern that `signatures` prints into its reads and writes, as rows or as fio jobs
     Expand(tools::expand::Args),
-    /// Advice as files for `dxt-run --hints`: hints, parameters and commands, each with its saving
+    /// Write advice as files for `dxt-run --hints`: MPI-IO hints, parameters and commands, each with the time that it would save
     Advise(tools::advise::Args),
     /// Verify every checksum of trace files
     Check(tools::check::Args),

@@ -195,7 +195,7 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     });
     if before > reads.len() {
         let repeated = units::counted((before - reads.len()) as u64, "process");
-        remarks.push(format!("{repeated} found in more than one input and read once"));
+        remarks.push(format!("{repeated} found in more than one input file, and each counted once"));
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Options {
     /// Directory for traces; created if absent (default: DXT_OUTPUT_DIR or the current directory)
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub output: Option<OsString>,
-    /// Record exact counters instead of single calls, in bounded memory (docs/counters.md)
+    /// Record exact counters (calls, bytes, time, ... per file and operation) instead of single calls, in bounded memory (docs/counters.md)
     #[arg(long)]
     pub counters: bool,
     /// Maximum size of the buffer of recorded calls in each process, such as 4M (default) or 1G

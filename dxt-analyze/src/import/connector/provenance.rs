@@ -42,7 +42,7 @@ pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<S
     )];
     if unknown > 0 {
         out.push(format!(
-            "{}: {unknown} of {} calls {}: no row of an open names the file of {} record_id, or the record_id was rounded.",
+            "{}: {unknown} of {} calls {}: no row of an open call gives the path for {} record_id, or the record_id was rounded.",
             shown(path),
             job.calls,
             agree(unknown, "is on an unknown file", "are on unknown files"),

@@ -325,9 +325,9 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
         Metric::Duration => format!("above {}", show(plot.high_fence)),
     };
     match group.verdict {
-        Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
+        Verdict::TooFew | Verdict::None => format!("{about}; no outliers ({fence})"),
         Verdict::Outliers => format!(
-            "{about}; {} ({:.3} %) {fence}: {} in total, {} more than at the median{}",
+            "{about}; outliers ({fence}): {} ({:.3} %), {} in total, {} more than at the median{}",
             units::count(group.outliers),
             group.outliers as f64 * 100.0 / group.sample as f64,
             units::duration(group.time_ns),
@@ -347,7 +347,7 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         Metric::Duration => units::duration(value.max(0.0) as u64),
     };
     let about = format!(
-        "{} by {by}{}: {} compared, median {}, robust deviation {:.1} %",
+        "{} by {by}{}: {} compared, median {}, deviation {:.1} % (robust: from the median absolute deviation)",
         group.group.title(),
         group
             .window
