@@ -18,15 +18,15 @@ macro_rules! notes {
 }
 
 notes! {
-    SystemFile = "opens of operating system files";
-    MpiFile = "opens of the MPI library's files";
+    SystemFile = "opens of files of the operating system (libraries, /proc, ...), not recorded";
+    MpiFile = "opens of the MPI library's own files, not recorded";
     FileTableFull = "opens of files, and calls by path, beyond the number of files that the tracer has room for: not recorded";
     SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
     FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
     Communicators = "collective calls recorded without their communicator: the program uses more communicators than the tracer has room for";
-    Layer = "calls of layers that DXT_LAYERS does not name";
+    Layer = "calls of I/O layers that DXT_LAYERS does not name, not recorded";
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
@@ -53,10 +53,10 @@ notes! {
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
-    SharedLibrary = "shared libraries whose own calls bypass the tracer, since the tracer is linked into the program";
+    SharedLibrary = "shared libraries opened by the program, whose own calls bypass the tracer, since the tracer is linked into the program";
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
     /// A stop of the clock: all later calls are recorded with one constant time.
-    StoppedClock = "calls by which the program forbade reading the processor's clock: all later calls have one constant time";
+    StoppedClock = "calls (prctl with PR_SET_TSC, or strict seccomp) by which the program forbade reading the processor's clock: all later calls have one constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls not recorded, on descriptors first seen after seccomp confined the program";
     TablesFull = "calls not recorded, because a table of the tracer was full";

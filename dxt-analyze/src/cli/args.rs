@@ -76,7 +76,7 @@ pub enum Command {
     Live(live::Args),
     /// All recorded calls (segments), as text, CSV or JSON lines; text and JSON also have the sums of calls not recorded singly
     Dump(tools::dump::Args),
-    /// Convert a Darshan log to a trace; every other command also reads the log itself
+    /// Convert a Darshan log to a trace; the analyses also read the log itself
     Convert(tools::convert::Args),
     /// Export for other programs: Darshan log, Parquet for SQL and data frames, Perfetto timeline, fio jobs, CSV, JSON lines
     Export(export::Args),

@@ -51,7 +51,8 @@ pub struct Options {
     /// Maximum size of the buffer of recorded calls in each process, such as 4M (default) or 1G
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub buffer_max: Option<OsString>,
-    /// Form of an MPI program's trace: collective (one file of all ranks), process (a file per process) or auto
+    /// Form of an MPI program's trace: collective (one file of all ranks), process (a file per process) or auto (default: one file if
+    /// possible)
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     pub flush: Option<OsString>,
     /// Configuration file of the site (DXT_CONFIG); -o and the environment override its DXT_OUTPUT_DIR

@@ -305,7 +305,7 @@ impl Completeness {
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
+                "rank {} has segments (records of single calls) for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
@@ -318,7 +318,7 @@ impl Completeness {
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
             out.push(format!(
-                "segments also stop early on {} (counted for each rank)",
+                "segments (records of single calls) also stop early on {}, counted for each rank",
                 units::counted(more, "more file")
             ));
         }

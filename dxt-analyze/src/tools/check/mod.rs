@@ -368,7 +368,7 @@ fn files(files: &[FileCheck]) -> Table {
         .column("Processes", "processes", |file| Cell::Count(file.processes))
         .column("Blocks", "blocks", |file| Cell::Count(file.blocks))
         .column("Segments", "segments", |file| Cell::Count(file.segments))
-        .column("Folded", "missing_segments", |file| Cell::Count(file.missing_segments))
+        .column("Only counted", "missing_segments", |file| Cell::Count(file.missing_segments))
         .column("Lost", "lost_segments", |file| Cell::Count(file.lost_segments))
         .column("Problems", "problems", |file| Cell::Count(file.problems.len() as u64))
         .most(most)

@@ -146,7 +146,7 @@ fn table(recovery: &Recovery) -> Table {
         .column("Rank", "rank", |one| Cell::number(one.rank))
         .column("Process", "process", |one| Cell::text(if one.running { "runs" } else { "ended" }))
         .column("Segments", "segments", |one| Cell::Count(one.segments))
-        .column("Folded", "folded", |one| Cell::Count(one.folded))
+        .column("Only counted", "folded", |one| Cell::Count(one.folded))
         .most(20)
         .done()
 }
