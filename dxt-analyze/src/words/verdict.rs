@@ -129,7 +129,9 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
-        "compare the rate of these calls with what the file system can do, and with another run (`dxt-analyze compare`)",
+        format!(
+            "compare the rate of {what} with what the file system can do, and with another run (`dxt-analyze compare`)"
+        ),
     )
 }
 
@@ -157,7 +159,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
-        "{} I/O threads of {}{others} are serialized: calls hardly overlap in {busy}",
+        "{} I/O threads of {}{others} are serialized: their calls hardly overlap in {busy} of I/O",
         units::count(facts.count),
         facts.process
     );

@@ -50,7 +50,7 @@ impl Merging {
         if self.hdf5 {
             ways.push("larger HDF5 chunks or a chunk cache");
         }
-        let buffer = if self.mpi_io { "; if MPI-IO makes them, raise cb_buffer_size" } else { "" };
+        let buffer = if self.mpi_io { "; if MPI-IO makes the small requests, raise cb_buffer_size" } else { "" };
         format!("merge small requests: use {}{buffer}", ways.join(", or "))
     }
 }

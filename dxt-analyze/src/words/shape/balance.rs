@@ -106,7 +106,7 @@ pub(crate) fn longer(
         "{name} spends {mine} in {what} (others: {} on average), and the others wait",
         show::duration(others_ns)
     );
-    let hint = "move this I/O to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
+    let hint = "move I/O of the busiest rank to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
     let sentence = format!("{name} spends {mine} of the {} that all ranks spend in {what}", show::duration(all_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
 }
@@ -139,7 +139,7 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
         (of.mine_ns.map(show::duration), of.others_ns.map(show::duration));
     let title =
         format!("{who} spend {median} each in {} (others: {others_median}), and the others wait", of.class.plural());
-    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
+    let hint = "place the slow ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
                 on hosts and network";
     let sentence = format!(
         "{least} to {most} in {} per rank, compared with {others_least} to {others_most} on {} with as many bytes and calls",
@@ -313,7 +313,9 @@ pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: O
     } else {
         format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
     };
-    Words::new(title, hint).with(format!("{could} aggregators could read and write at the same time"), about).on(lost)
+    Words::new(title, hint)
+        .with(format!("{could} aggregators could read and write at the same time without this limit"), about)
+        .on(lost)
 }
 
 /// Aggregators of collective calls whose requests are serialized.

@@ -63,7 +63,7 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     };
     let hint = match (of.hdf5, of.class) {
         (true, Class::Read) => {
-            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read it collectively"
+            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read metadata collectively"
         }
         (true, _) => {
             "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); create fewer objects and attributes, flush less often (H5Fflush), and \
