@@ -218,13 +218,13 @@ thresholds! {
         "Minimum share of bytes that one rank moves, for a finding.",
         "ours";
     collective_min: u64 = 1_000, "operations",
-        "Number of MPI-IO calls, or of calls on a shared file, above which there is a finding.",
+        "Number of MPI-IO calls, or of calls on a shared file, above which it is a finding that few are collective.",
         "Drishti's 1,000";
     aggregator_nodes_share: f64 = 0.5, "ratio",
-        "Share of nodes that move bytes for collective calls, below which there is a finding.",
+        "Share of the job's nodes that move bytes for collective calls, below which there is a finding.",
         "ours; ROMIO's default is one per node";
     memory_unaligned_share: f64 = 0.1, "ratio",
-        "Share of accesses unaligned in memory, above which there is a finding.",
+        "Share of accesses whose buffer is unaligned in memory, above which there is a finding.",
         "Drishti's 10 % for misaligned requests";
     traffic_share: f64 = 0.1, "ratio",
         "Minimum share of bytes that are moved needlessly, for a finding.",

@@ -31,13 +31,13 @@ notes! {
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
     /// A failed call on a path name that cannot be made absolute, or that would exceed the maximum number of such names.
-    Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
+    Name = "failed calls, not recorded: their paths could not be read, or are more than the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
     /// A memory mapping of a file that did not fit in the table, so that its end is not recorded.
-    Map = "memory mappings whose end was not recorded";
+    Map = "memory mappings of files whose end (munmap) was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
-    Asynchronous = "asynchronous operations whose completion was not observed";
+    Asynchronous = "asynchronous operations not recorded, since their completion was not observed";
     /// io_uring entries that the kernel consumed before the tracer saw them, or whose operation is not recorded.
     RingOperation = "operations of io_uring rings that could not be observed";
     /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.

@@ -88,8 +88,8 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
         (
             not_seen.counted,
-            "call is known only from counters and has no event",
-            "calls are known only from counters and have no events",
+            "call was only counted by the tracer: sums include it, lists of single calls do not",
+            "calls were only counted by the tracer: sums include them, lists of single calls do not",
         ),
         (not_seen.spools, "process started and ended unobserved", "processes started and ended unobserved"),
         (
@@ -105,8 +105,8 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         (not_seen.dropped, "event was not accepted by a destination", "events were not accepted by a destination"),
         (
             not_seen.names,
-            "file path was dropped because its process uses too many: later calls count as <other files>",
-            "file paths were dropped because their processes use too many: later calls count as <other files>",
+            "file path was dropped, since its process uses too many files: later calls on the file count as <other files>",
+            "file paths were dropped, since their processes use too many files: later calls on these files count as <other files>",
         ),
         (
             not_seen.too_large,

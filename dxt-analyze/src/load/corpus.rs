@@ -132,7 +132,7 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let key = Trace::open(content).map_err(|error| super::not_read(path, error))?.job.info.key;
     ensure!(
         !key.is_empty(),
-        "its job block is lost, so its job is unknown: read it with the job's other files, as in \
+        "the part of the file that names its job is damaged: read the file with the job's other files, as in \
          `dxt-analyze summary FILE...`"
     );
     Ok(Some((about.uid(), key)))

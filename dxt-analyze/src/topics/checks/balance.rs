@@ -159,7 +159,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
                 || "no file shared by several ranks".to_owned(),
                 |most| {
                     let (most, enough) = (units::bytes(most), units::bytes(m.least.traffic_min_bytes));
-                    format!("no file shared by several ranks has {enough} moved: at most {most}")
+                    format!("ranks move at most {most} in any shared file; at least {enough} are needed to judge")
                 },
             );
             out.skip(check, code, Amount::Ratio(least), &why);

@@ -154,7 +154,7 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     }
     if !ledger.knows_inside {
         out.push(
-            "calls of HDF5 and PnetCDF are left out: the log records the calls inside them as calls of the program"
+            "calls of HDF5 and PnetCDF are left out: the log does not show which MPI-IO and POSIX calls were made inside them, and time would count twice"
                 .into(),
         );
     }

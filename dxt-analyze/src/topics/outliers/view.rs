@@ -148,7 +148,10 @@ fn operations(
         operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
-            format!("{}: --by rank, node or file compares sums", run.origin().counters_and_no("single operations"))
+            format!(
+                "{}: use --by rank, node or file, which compare sums",
+                run.origin().counters_and_no("single operations")
+            )
         } else {
             "there are no reads or writes to compare".into()
         });
