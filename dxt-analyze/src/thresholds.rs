@@ -230,7 +230,7 @@ thresholds! {
         "Minimum share of bytes that are moved needlessly, for a finding.",
         "ours, as Drishti's 10 %";
     traffic_min_bytes: u64 = 1_048_576, "bytes",
-        "Minimum number of bytes to judge traffic and balance.",
+        "Minimum number of bytes moved to judge needless traffic and the balance over ranks.",
         "ours: 1 MiB";
     common_readers_min: u64 = 4, "processes",
         "Minimum number of processes that read the same part of a file, for a finding.",

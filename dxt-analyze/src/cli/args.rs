@@ -60,7 +60,7 @@ const LONG_VERSION: &str = concat!(
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 the command line is invalid; 3 done, but the trace is incomplete (damaged, truncated, \
-ranks missing, or operations folded into counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
+ranks missing, or operations with only counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
 
 /// Commands of `dxt-analyze`.
 #[derive(Debug, Subcommand)]

@@ -211,7 +211,7 @@ pub(super) fn share(
             if let Ok(file) = file {
                 file.abandon();
             }
-            Err("a broadcast failed".into())
+            Err("MPI_Bcast failed".into())
         }
         (false, 0) => file.map(Some),
         (false, _) => Ok(None),

@@ -90,7 +90,10 @@ impl Report for Recovery {
         match self.empty.len() {
             0 => {}
             count => {
-                lines.push(format!("{} had no calls that are not in a trace already", counted(count as u64, "spool")));
+                lines.push(format!(
+                    "{} had no calls, or only calls that are in a trace already",
+                    counted(count as u64, "spool")
+                ));
             }
         }
         match self.deleted.len() {

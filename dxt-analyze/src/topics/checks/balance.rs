@@ -42,7 +42,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
     if m.run.reduced_ranks() > 0 || members(m) < 2 || all == 0 {
-        let why = "fewer than two ranks, ranks reduced to one record, or no bytes moved";
+        let why = "fewer than two ranks, counters only as sums over ranks, or no bytes moved";
         out.skip(check, code, Amount::Ratio(least), why);
         return false;
     }
