@@ -157,7 +157,7 @@ fn prometheus_reads_the_sums_of_a_real_program() {
     // Every dashboard query with data to show gets an answer.
     for (title, query) in crate::live_sinks::grafana::promql(false)
         .into_iter()
-        .filter(|(title, _)| title != "Calls and processes missing here, by cause")
+        .filter(|(title, _)| title != "Data missing here, by cause")
     {
         until(&title, || ask(&query));
     }
