@@ -71,7 +71,7 @@ thresholds! {
         "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
-        "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
+        "Minimum ratio of the bytes that HDF5 moves to the bytes of the chunks that its calls touch, each moved once, for a finding.",
         "ours: every byte is moved again";
     high_run_share: f64 = 0.1, "ratio",
         "Minimum saving for severity `high`, as a share of the run time.",
@@ -206,10 +206,10 @@ thresholds! {
         "Minimum number of metadata calls, or of opens, to judge their shares.",
         "ours";
     straggler_imbalance: f64 = 0.15, "ratio",
-        "Imbalance over ranks, above which there is a finding.",
+        "Imbalance of bytes or time over ranks (0 if equal, 1 if one rank has all), above which there is a finding.",
         "Drishti's 15 % for stragglers";
     shared_file_imbalance: f64 = 0.3, "ratio",
-        "Imbalance over the ranks of a shared file, above which there is a finding.",
+        "Imbalance of a shared file's bytes over its ranks (0 if equal, 1 if one rank has all), above which there is a finding.",
         "Drishti's 30 %";
     imbalance_min_ns: u64 = 1_000_000_000, "ns",
         "Minimum time of the slowest rank to judge the imbalance of time.",
@@ -218,19 +218,19 @@ thresholds! {
         "Minimum share of bytes that one rank moves, for a finding.",
         "ours";
     collective_min: u64 = 1_000, "operations",
-        "Number of MPI-IO calls, or of calls on a shared file, above which there is a finding.",
+        "Number of MPI-IO calls, or of calls on a shared file, above which it is a finding that few are collective.",
         "Drishti's 1,000";
     aggregator_nodes_share: f64 = 0.5, "ratio",
-        "Share of nodes that move bytes for collective calls, below which there is a finding.",
+        "Share of the job's nodes that move bytes for collective calls, below which there is a finding.",
         "ours; ROMIO's default is one per node";
     memory_unaligned_share: f64 = 0.1, "ratio",
-        "Share of accesses unaligned in memory, above which there is a finding.",
+        "Share of accesses whose buffer is unaligned in memory, above which there is a finding.",
         "Drishti's 10 % for misaligned requests";
     traffic_share: f64 = 0.1, "ratio",
         "Minimum share of bytes that are moved needlessly, for a finding.",
         "ours, as Drishti's 10 %";
     traffic_min_bytes: u64 = 1_048_576, "bytes",
-        "Minimum number of bytes to judge traffic and balance.",
+        "Minimum number of bytes moved to judge needless traffic and the balance over ranks.",
         "ours: 1 MiB";
     common_readers_min: u64 = 4, "processes",
         "Minimum number of processes that read the same part of a file, for a finding.",
@@ -278,7 +278,7 @@ thresholds! {
         "Minimum time from the first I/O call to the last, or with a single process in I/O, for a finding.",
         "ours: a tenth of a second";
     compare_q: f64 = 0.01, "ratio",
-        "False discovery rate up to which a difference between two runs counts.",
+        "False discovery rate (q-value) up to which a difference between two runs counts as significant.",
         "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
     compare_min_sample: u64 = 8, "operations",
         "Minimum number of calls of an operation in each run to compare them.",

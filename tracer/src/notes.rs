@@ -18,32 +18,32 @@ macro_rules! notes {
 }
 
 notes! {
-    SystemFile = "opens of operating system files";
-    MpiFile = "opens of the MPI library's files";
+    SystemFile = "opens of files of the operating system (libraries, /proc, ...), not recorded";
+    MpiFile = "opens of the MPI library's own files, not recorded";
     FileTableFull = "opens of files, and calls by path, beyond the number of files that the tracer has room for: not recorded";
     SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
     Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
     NotIncluded = "opens of files that DXT_INCLUDE does not name";
     FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
     Communicators = "collective calls recorded without their communicator: the program uses more communicators than the tracer has room for";
-    Layer = "calls of layers that DXT_LAYERS does not name";
+    Layer = "calls of I/O layers that DXT_LAYERS does not name, not recorded";
     LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
     /// A file for which a trigger setting replaced the recorded segments by counters.
     Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
     /// A failed call on a path name that cannot be made absolute, or that would exceed the maximum number of such names.
-    Name = "failed calls on paths that could not be read, or beyond the number of such paths that the tracer has room for";
+    Name = "failed calls, not recorded: their paths could not be read, or are more than the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
     MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
     /// A memory mapping of a file that did not fit in the table, so that its end is not recorded.
-    Map = "memory mappings whose end was not recorded";
+    Map = "memory mappings of files whose end (munmap) was not recorded";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
-    Asynchronous = "asynchronous operations whose completion was not observed";
+    Asynchronous = "asynchronous operations not recorded, since their completion was not observed";
     /// io_uring entries that the kernel consumed before the tracer saw them, or whose operation is not recorded.
     RingOperation = "operations of io_uring rings that could not be observed";
     /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be observed";
     /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
-    OtherFile = "opens and calls by path name beyond DXT_COUNTERS_FILES, counted as <other files>";
+    OtherFile = "opens and calls by path name on files beyond DXT_COUNTERS_FILES (limit on files with their own counters), counted as <other files>";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
     OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces), counted as <other files>";
     NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
@@ -53,21 +53,21 @@ notes! {
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
     OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
-    SharedLibrary = "shared libraries whose own calls bypass the tracer, since the tracer is linked into the program";
+    SharedLibrary = "shared libraries opened by the program, whose own calls bypass the tracer, since the tracer is linked into the program";
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
     /// A stop of the clock: all later calls are recorded with one constant time.
-    StoppedClock = "calls by which the program forbade reading the processor's clock: all later calls have one constant time";
+    StoppedClock = "calls (prctl with PR_SET_TSC, or strict seccomp) by which the program forbade reading the processor's clock: all later calls have one constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
     BehindFilter = "calls not recorded, on descriptors first seen after seccomp confined the program";
     TablesFull = "calls not recorded, because a table of the tracer was full";
-    Late = "calls that came after the trace had been written, with no room in a further spool (file that keeps calls until they are in a trace)";
+    Late = "calls made after the trace was written, not recorded: no spool (file that keeps calls until they are in a trace) has room for them";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
     Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
     Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
     OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them (limit on the bytes of a job's traces)";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
-    OwnShare = "processes that took a fixed share of DXT_JOB_BYTES: the job has no ID (scheduler's, or DXT_JOB_ID), or the file through which processes of a node share the bytes could not be used, or not in time";
+    OwnShare = "processes with a fixed share of DXT_JOB_BYTES (limit on the bytes of a job's traces): the job has no ID (set DXT_JOB_ID), or the file through which a node's processes divide the limit could not be used, or not in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
     Definition = "names of files, kinds of calls and sizes that found no room in the spool (file with the calls recorded so far): missing in recovered and live data";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";

@@ -63,7 +63,7 @@
       {
         ...base,
         legend: undefined,
-        tooltip: { ...base.tooltip, trigger: "item", formatter: ({ value: [at, bucket, count] }) => `${units.count(count)} ${count === 1 ? "call" : "calls"} from ${labels[bucket]} on\n${new Date(time(all[at])).toLocaleTimeString()}` },
+        tooltip: { ...base.tooltip, trigger: "item", formatter: ({ value: [at, bucket, count] }) => `${units.count(count)} ${count === 1 ? "call" : "calls"} of ${labels[bucket]} to ${units.duration(2 ** (low + bucket))}\n${new Date(time(all[at])).toLocaleTimeString()}` },
         xAxis: { type: "category", data: all.map((point) => new Date(time(point)).toLocaleTimeString()), axisLabel: { color: theme.color("soft"), hideOverlap: true } },
         yAxis: { type: "category", data: labels, axisLabel: { color: theme.color("soft") } },
         visualMap: { min: 0, max: most, dimension: 3, show: false, inRange: { color: ["#fde725", "#35b779", "#31688e", "#440154"] } },
@@ -82,8 +82,8 @@
       ["read", units.rate(sum((rate) => rate.bytes, " read") / seconds())],
       ["written", units.rate(sum((rate) => rate.bytes, " write") / seconds())],
       ["calls", units.perSecond(sum((rate) => rate.calls) / seconds())],
-      ["in calls, over all processes", units.duration(sum((rate) => rate.time_ns))],
-      ["the longest call", units.duration(longest)],
+      ["time in calls, summed over processes", units.duration(sum((rate) => rate.time_ns))],
+      ["longest call", units.duration(longest)],
       ["processes", `${units.count(board.watched)}, ${units.count(board.ended)} ended`],
     ];
     find("numbers").replaceChildren(
@@ -133,7 +133,7 @@
         draw();
       }
     } catch {
-      find("status").textContent = "the agent does not answer: it has ended, or cannot be reached";
+      find("status").textContent = "`dxt-analyze live` does not answer: it has ended, or cannot be reached";
     }
     setTimeout(ask, Math.max(250, board ? board.interval_ns / 1e6 : 1000));
   };

@@ -14,7 +14,7 @@
   const unseenKey = () => key(mark((style) => {
     style.background = `url(${dxt.theme.hatch().toDataURL()})`;
     style.border = `1px solid ${dxt.theme.color("line")}`;
-  }), "no data: calls there have no segments");
+  }), "no data: no single calls were recorded there");
   const kindKey = (kind) => key(mark((style) => (style.background = dxt.theme.kinds[kind])), kind);
   const looseKey = () => key(mark((style) => (style.background = "repeating-linear-gradient(135deg, #d55e00 0 3px, transparent 3px 6px)")), "bytes of Darshan's heat map; their time is not known");
   const ramps = (kinds) => {
@@ -40,7 +40,7 @@
       scale.className = "scale";
       const words = (text) => document.createTextNode(text);
       if (heat.most > 0) scale.append(words(`${name}: ${show(0)}`), ramps(heat.shown), words(`${show(heat.at(1))} (middle ${show(heat.at(0.5))})`));
-      else scale.append(words(`${name}: nothing here`));
+      else scale.append(words(`${name}: nothing in this view`));
       element.replaceChildren(...heat.shown.map(kindKey), scale, ...(heat.unseen.length ? [unseenKey()] : []), ...(heat.loose ? [looseKey()] : []));
     },
     // Of single calls.

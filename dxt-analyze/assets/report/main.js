@@ -27,7 +27,7 @@
 
   const unique = (of) => [...new Set(data.slices.map(of))];
   const layers = unique((slice) => slice.layer).sort();
-  find("layer").replaceChildren(new Option("as the program called", ""), ...layers.map((layer) => new Option(`all of ${dxt.units.layer(layer)}`, layer)));
+  find("layer").replaceChildren(new Option("calls made by the program itself", ""), ...layers.map((layer) => new Option(`all ${dxt.units.layer(layer)} calls`, layer)));
   const files = unique((slice) => slice.file);
   const named = files.filter((file) => file !== null);
   const short = dxt.units.shortNames(named);

@@ -19,7 +19,7 @@
   const unseen = (heat, row, time, members) => {
     const found = heat.unseen.find((one) => one.row === row && time >= one.from_ns && time < one.until_ns);
     if (!found) return [];
-    return [["no data", members > 1 ? `${units.count(found.processes)} of ${units.count(members)} processes have no segments here` : "calls here have no segments"]];
+    return [["no data", members > 1 ? `${units.count(found.processes)} of ${units.count(members)} processes have no single calls recorded here` : "no single calls were recorded here"]];
   };
   dxt.pointed = {
     // A cell of a heatmap: `of` is its row.
@@ -32,7 +32,7 @@
       if (isFile && of.label.includes("/")) pairs.push(["path", of.label]);
       if (heat.busy[cell] > 0) pairs.push(["in calls", `${units.percent(heat.busy[cell] / heat.width / members)}${members > 1 ? ` of ${units.count(members)} processes` : ""}`]);
       if (heat.bytes[cell] > 0) pairs.push(["bandwidth", units.rate((heat.bytes[cell] * 1e9) / heat.width)]);
-      if (heat.bytes[cell] > 0 && heat.calls[cell] === 0 && heat.busy[cell] === 0) pairs.push(["bytes are", "of Darshan's heat map"]);
+      if (heat.bytes[cell] > 0 && heat.calls[cell] === 0 && heat.busy[cell] === 0) pairs.push(["bytes are", "from Darshan's heat map"]);
       else pairs.push(...unseen(heat, row, time, members));
       return dxt.tip.show(x, y, isFile ? units.last(of.label) : of.label, pairs, table(heat, cell));
     },

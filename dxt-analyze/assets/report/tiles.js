@@ -43,7 +43,7 @@
     } catch (error) {
       if (mine !== asked) return;
       over();
-      document.getElementById("status").textContent = `No finer grid: ${error.message}`;
+      document.getElementById("status").textContent = `failed to load a finer view: ${error.message}`;
     }
   };
   const over = () => {

@@ -119,7 +119,7 @@ impl Agent {
             if lacking > 0 {
                 let (name, calls) = (outlet.name(), agree(lacking, "call that was", "calls that were"));
                 said.push(format!(
-                    "{name}: this destination is not in the saved state: it lacks {lacking} {calls} delivered before"
+                    "{name}: the --state file does not have this destination, which therefore lacks {lacking} {calls} delivered before"
                 ));
             }
         }
@@ -247,7 +247,10 @@ impl Agent {
             if held.weight() <= before / 4 * 3 {
                 continue;
             }
-            let said = format!("{}: the spool takes too much memory and is no longer watched", held.path().display());
+            let said = format!(
+                "{}: this spool (file with a process's calls so far) takes too much memory and is no longer read",
+                held.path().display()
+            );
             held.give_up();
             let held = self.held.swap_remove(at);
             self.gone.too_large += 1;

@@ -17,31 +17,32 @@ pub struct Args {
     /// Watch only this job, by the scheduler's number or DXT_JOB_ID; may be given again
     #[arg(long, value_name = "JOB")]
     pub job: Vec<String>,
-    /// Destination; may be given again; without it, a view on the terminal. To standard output or, with `:FILE` added, to a file: connector
-    /// or csv (calls as the LDMS-Darshan connector sends them, as JSON lines or CSV), events (calls with all fields, as JSON lines),
-    /// intervals (sums of calls, as JSON lines). Calls also to parquet:DIR (one file per --rotate), postgres://USER@HOST:PORT/DATABASE,
-    /// nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own program). Sums also to
-    /// prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT. In a file name, %h stands for the node and %p
-    /// for the process id of this program
+    /// Destination of the calls or of their sums; may be given again; without it, `live` shows a view on the terminal. To standard output or,
+    /// with `:FILE` added, to a file: connector or csv (calls as the LDMS-Darshan connector sends them, as JSON lines or CSV), events (calls
+    /// with all fields, as JSON lines), intervals (sums of calls, as JSON lines). Calls also to parquet:DIR (a new file after each --rotate),
+    /// postgres://USER@HOST:PORT/DATABASE, nats://HOST:PORT/SUBJECT, ldms[:XPRT,HOST,PORT,AUTH,STREAM] (an LDMS daemon, by LDMS's own
+    /// program). Sums also to prometheus:ADDRESS:PORT, influx:http://HOST:PORT/write?..., influx:udp://HOST:PORT. In a file name, %h stands
+    /// for the node and %p for the process id of this program
     #[arg(long, value_name = "WHERE")]
     pub to: Vec<To>,
-    /// Also serve the view as a web page on 127.0.0.1, on this port (without PORT: on any free one)
+    /// Also serve the live view as a web page on 127.0.0.1, on this port (without PORT: on any free port)
     #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     pub serve: Option<u16>,
     /// Show calls that `dxt-analyze live` publishes on other nodes with `--to nats:...`, from the start of their stream:
     /// nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
-    /// Length of the time intervals over which calls are summed
+    /// Length of the time intervals over which calls are summed, such as 500ms or 5s
     #[arg(long, default_value = "1s", value_name = "TIME", value_parser = duration)]
     pub interval: Duration,
-    /// Time after which a Parquet file is completed
+    /// With --to parquet:DIR: time after which a file is complete and the next one begins, such as 1m or 1h
     #[arg(long, default_value = "1m", value_name = "TIME", value_parser = duration)]
     pub rotate: Duration,
-    /// Deliver one of N calls, marked as standing for N, and all opens and closes; sums over intervals stay exact
+    /// Deliver all opens and closes, but only one of N other calls, with a field that says how many calls it stands for; sums over intervals
+    /// stay exact
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: u32,
-    /// Number of consecutive ranks whose calls are summed together
+    /// Number of consecutive ranks whose calls are added to one sum (prometheus, influx, intervals)
     #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub group: u32,
     /// Include MPI's collective calls (MPI_Barrier, MPI_Allreduce, ...), where ranks wait for each other
@@ -57,7 +58,7 @@ pub struct Args {
     /// for the node
     #[arg(long, value_name = "FILE")]
     pub ready: Option<PathBuf>,
-    /// End after this time
+    /// End after this time, such as 30s or 2h
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
 }

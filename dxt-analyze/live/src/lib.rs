@@ -72,7 +72,7 @@ pub fn live(args: &Args) -> Result<Exit> {
     let outlets = args.to.iter().map(|to| to.open(args.rotate)).collect::<Result<Vec<_>>>()?;
     if args.sample > 1 && args.to.iter().any(sinks::To::is_of_connectors_form) {
         say!(
-            "dxt-analyze: rows in the connector's format do not show that each stands for {} calls: only cnt and total include all calls",
+            "dxt-analyze: with --sample {}, rows in the connector's format do not show that each stands for several calls: only their fields cnt and total include all calls",
             args.sample
         );
     }
@@ -113,8 +113,8 @@ pub fn live(args: &Args) -> Result<Exit> {
     if agent.unopened() > 0 {
         let spools = agent.unopened();
         tell(format_args!(
-            "dxt-analyze: {spools} {} never opened: too few file descriptors; raise `ulimit -Hn`",
-            agree(spools, "spool was", "spools were")
+            "dxt-analyze: {spools} {} never opened: the limit on open files is too low; raise it (`ulimit -Hn`)",
+            agree(spools, "spool (file with a process's calls) was", "spools (files with a process's calls) were")
         ));
     }
     Ok(if agent.is_incomplete() { Exit::Incomplete } else { Exit::Fine })

@@ -24,10 +24,10 @@ pub fn draw(board: &Board, clear: bool) -> String {
     let _ = writeln!(out, "{time}  {} watched, {} ended", units::counted(board.watched, "process"), board.ended);
     rates(board, now, &mut out);
     if board.nodes.len() > 1 {
-        list("Nodes, in this interval", &board.nodes, |row| &row.now, &mut out);
+        list("Nodes by I/O time in this interval", &board.nodes, |row| &row.now, &mut out);
     }
-    list("Slowest in this interval", &board.processes, |row| &row.now, &mut out);
-    list("Files, since the start", &board.files, |row| &row.all, &mut out);
+    list("Processes by I/O time in this interval", &board.processes, |row| &row.now, &mut out);
+    list("Files by I/O time since the start", &board.files, |row| &row.all, &mut out);
     not_seen(&board.not_seen, &mut out);
     out
 }
@@ -88,31 +88,35 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
     let all = [
         (
             not_seen.counted,
-            "call is known only from counters and has no event",
-            "calls are known only from counters and have no events",
+            "call was only counted by the tracer: sums include it, lists of single calls do not",
+            "calls were only counted by the tracer: sums include them, lists of single calls do not",
         ),
         (not_seen.spools, "process started and ended unobserved", "processes started and ended unobserved"),
         (
             not_seen.taken_back,
-            "call was shown twice: it arrived after its process's trace",
-            "calls were shown twice: they arrived after their process's trace",
+            "call was shown twice: it returned after its process had written its trace",
+            "calls were shown twice: they returned after their process had written its trace",
         ),
-        (not_seen.damaged, "block of calls could not be read", "blocks of calls could not be read"),
+        (
+            not_seen.damaged,
+            "block of recorded calls was damaged and left out",
+            "blocks of recorded calls were damaged and left out",
+        ),
         (not_seen.dropped, "event was not accepted by a destination", "events were not accepted by a destination"),
         (
             not_seen.names,
-            "file path was dropped because its process uses too many: later calls count as <other files>",
-            "file paths were dropped because their processes use too many: later calls count as <other files>",
+            "file path was dropped, since its process uses too many files: later calls on the file count as <other files>",
+            "file paths were dropped, since their processes use too many files: later calls on these files count as <other files>",
         ),
         (
             not_seen.too_large,
-            "spool is no longer watched: it takes too much memory",
-            "spools are no longer watched: they take too much memory",
+            "process is no longer watched: its recorded calls take too much memory",
+            "processes are no longer watched: their recorded calls take too much memory",
         ),
         (
             not_seen.other_operations,
-            "call has no operation name in the connector's format",
-            "calls have no operation name in the connector's format",
+            "call was left out in the connector's format, which has no name for its operation",
+            "calls were left out in the connector's format, which has no name for their operations",
         ),
     ];
     let counted = all.into_iter().filter(|(count, ..)| *count > 0);

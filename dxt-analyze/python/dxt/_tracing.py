@@ -101,7 +101,7 @@ class Tracing:
 
     def __enter__(self) -> "Tracing":
         if self._before is not None:
-            raise RuntimeError("this context is already entered")
+            raise RuntimeError("dxt.trace(): this context is already entered; make another one for each `with`")
         self._make_output()
         self._there = set(self.output.glob("*.dxt"))
         own = {

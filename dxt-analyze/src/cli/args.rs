@@ -9,16 +9,17 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(version, long_version = LONG_VERSION, after_help = EXIT_CODES)]
 pub struct Cli {
-    /// When to use colors in the output; NO_COLOR is respected
+    /// When to use colors in the output; the environment variable NO_COLOR turns `auto` off
     #[arg(long, value_enum, default_value_t, global = true)]
     pub color: ColorWhen,
-    /// Print only errors on standard error: no progress, no remarks
+    /// Print only errors on standard error: no progress bars, no notes on the input
     #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Number of threads; 0: one per processor
     #[arg(long, default_value_t = 0, global = true, value_name = "N")]
     pub threads: usize,
-    /// Permissions of written files, octal, as for chmod (default: the permissions common to all traces read)
+    /// Permissions of the files that dxt-analyze writes, in octal as for chmod, such as 0640 (default: only those permissions that all traces
+    /// read have)
     #[arg(long, global = true, value_name = "MODE", value_parser = mode)]
     pub mode: Option<u32>,
     /// Command to run
@@ -59,7 +60,7 @@ const LONG_VERSION: &str = concat!(
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 done; 1 failed; 2 the command line is invalid; 3 done, but the trace is incomplete (damaged, truncated, \
-ranks missing, or operations folded into counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
+ranks missing, or operations with only counters); 4 done, and a finding is at or above --fail-on (takes precedence over 3).";
 
 /// Commands of `dxt-analyze`.
 #[derive(Debug, Subcommand)]
@@ -75,13 +76,13 @@ pub enum Command {
     Live(live::Args),
     /// All recorded calls (segments), as text, CSV or JSON lines; text and JSON also have the sums of calls not recorded singly
     Dump(tools::dump::Args),
-    /// Convert a Darshan log to a trace; every other command also reads the log itself
+    /// Convert a Darshan log to a trace; the analyses also read the log itself
     Convert(tools::convert::Args),
     /// Export for other programs: Darshan log, Parquet for SQL and data frames, Perfetto timeline, fio jobs, CSV, JSON lines
     Export(export::Args),
     /// Expand an access pattern that `signatures` prints into its reads and writes, as rows or as fio jobs
     Expand(tools::expand::Args),
-    /// Advice as files for `dxt-run --hints`: hints, parameters and commands, each with its saving
+    /// Write advice as files for `dxt-run --hints`: MPI-IO hints, parameters and commands, each with the time that it would save
     Advise(tools::advise::Args),
     /// Verify every checksum of trace files
     Check(tools::check::Args),

@@ -13,7 +13,7 @@ pub enum ExportFormat {
     /// Text that darshan-dxt-parser prints of a Darshan log: in the form of release 3.5, or with `--layout 3.6` of later releases, with
     /// thread ids
     DxtParser,
-    /// Directory of fio jobs and iologs that repeat the reads and writes, on files of their own
+    /// Directory of job files and I/O logs for fio, which repeat the program's reads and writes on new files
     Fio,
     /// Directory of Parquet files (segments, files, ranks, findings), to which further jobs can be added
     Parquet,
@@ -44,13 +44,13 @@ pub struct Args {
     /// release whose text format is written
     #[arg(long, value_name = "FILE")]
     pub layout: Vec<PathBuf>,
-    /// perfetto: maximum number of slices (calls shown); of a longer trace, the longest calls are kept and the others merged
+    /// With --to perfetto: maximum number of slices (calls shown); of a longer trace, the longest calls are kept and the others merged
     #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub most: u64,
-    /// fio: directory of the files that are read and written (default: `files`, beside the jobs)
+    /// With --to fio: directory in which fio creates the files that it reads and writes (default: `files`, beside fio's job files)
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
-    /// fio: each call at its recorded time (fio 3.31 or newer), instead of back to back
+    /// With --to fio: repeat each call at its recorded time (needs fio 3.31 or newer), instead of back to back
     #[arg(long)]
     pub times: bool,
 }

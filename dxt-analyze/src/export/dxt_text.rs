@@ -35,7 +35,7 @@ impl<'a> Layouts<'a> {
             };
             if second {
                 return Err(UsageError(format!(
-                    "--layout {}: a layout of this kind is already given",
+                    "--layout {}: give --layout at most once with a file of stripe layouts, and once with a release (3.5, 3.6)",
                     value.display()
                 ))
                 .into());

@@ -87,7 +87,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     let mut found = Found { left_out: walk.left_out, ..Found::default() };
     if walk.partial > 0 {
         found.remarks.push(format!(
-            "{} left out; name one to read its contents",
+            "{} (of a trace that was not completed) left out; to read such a file, name it",
             units::counted(walk.partial as u64, "unfinished .partial file")
         ));
     }
@@ -132,7 +132,7 @@ fn kind_of(path: &Path, pool: &Arc<Pool>) -> Result<Option<OfJob>> {
     let key = Trace::open(content).map_err(|error| super::not_read(path, error))?.job.info.key;
     ensure!(
         !key.is_empty(),
-        "its job block is lost, so its job is unknown: read it with the job's other files, as in \
+        "the part of the file that names its job is damaged: read the file with the job's other files, as in \
          `dxt-analyze summary FILE...`"
     );
     Ok(Some((about.uid(), key)))

@@ -62,7 +62,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
         (true, _) => paths = logs,
         (false, count) => {
             notes.push(format!(
-                "{}: {} beside traces left out; name one to read it",
+                "{}: {} left out, since the directory has traces, too; to read a log, name it",
                 folder.display(),
                 units::counted(count as u64, ".darshan file")
             ));
@@ -71,7 +71,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
     paths.sort();
     if partial > 0 {
         notes.push(format!(
-            "{}: {} left out; name one to read its contents",
+            "{}: {} (of a trace that was not completed) left out; to read such a file, name it",
             folder.display(),
             units::counted(partial as u64, "unfinished .partial file")
         ));

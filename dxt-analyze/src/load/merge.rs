@@ -195,7 +195,7 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     });
     if before > reads.len() {
         let repeated = units::counted((before - reads.len()) as u64, "process");
-        remarks.push(format!("{repeated} found in more than one input and read once"));
+        remarks.push(format!("{repeated} found in more than one input file, and each counted once"));
     }
 }
 
@@ -224,7 +224,7 @@ fn several_runs(reads: &[Read], inputs: &[Input]) -> Option<String> {
     }
     let one = files.first().and_then(|&input| inputs.get(input)).map(|input| shown(&input.path))?;
     Some(format!(
-        "{} runs share one job: {} files have different processes for {} of its ranks. Numbers per rank are sums over the runs; \
+        "{} runs share one job key: {} trace files have different processes for {} of the job's ranks. Numbers per rank are sums over the runs; \
          to analyze one run, name only its file, such as {one}",
         files.len(),
         files.len(),

@@ -248,7 +248,7 @@ fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
 
 fn list_jobs(keys: &[String], inputs: &[Input]) -> String {
     const SHOWN: usize = 20;
-    let mut out = String::from("jobs:");
+    let mut out = String::from("jobs (key, program, file):");
     for key in keys.iter().take(SHOWN) {
         let mut of_job = inputs.iter().filter(|input| input.trace.job.info.key == *key);
         let Some(first) = of_job.next() else { continue };

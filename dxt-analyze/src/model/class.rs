@@ -61,7 +61,7 @@ impl Class {
             Self::Sync => "sync",
             Self::Lock => "file lock",
             Self::Wait => "wait for asynchronous I/O",
-            Self::HandOver => "call that hands asynchronous I/O over",
+            Self::HandOver => "call that submits asynchronous I/O",
         }
     }
 
@@ -94,7 +94,7 @@ impl Class {
             Self::Sync => "syncs",
             Self::Lock => "file locks",
             Self::Wait => "waits for asynchronous I/O",
-            Self::HandOver => "calls that hand asynchronous I/O over",
+            Self::HandOver => "calls that submit asynchronous I/O",
         }
     }
 }
@@ -106,6 +106,6 @@ mod tests {
     #[test]
     fn calls_are_counted_in_their_singular_and_plural() {
         let said = [Class::Read.counted(1), Class::Wait.counted(2), Class::HandOver.counted(1)];
-        assert_eq!(said, ["1 read", "2 waits for asynchronous I/O", "1 call that hands asynchronous I/O over"]);
+        assert_eq!(said, ["1 read", "2 waits for asynchronous I/O", "1 call that submits asynchronous I/O"]);
     }
 }

@@ -11,7 +11,7 @@ pub struct Args {
     /// Options that name the inputs and select a part of the job.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Page to write (default: report.html with --format table, else none)
+    /// HTML page to write (default: report.html with --format table, else none)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Output format: table for people, JSON with the verdict and all findings, or CSV
@@ -26,7 +26,7 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Maximum rows per list, most important first
+    /// Maximum number of rows in each table; the most important rows are kept
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
     /// Exit with code 4 if a finding is at least this severe

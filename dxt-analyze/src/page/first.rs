@@ -221,7 +221,7 @@ pub(super) fn missing(verdict: &Verdict) -> Markup {
     let damage = words::damage(verdict);
     html! {
         @if let Some(damage) = damage { p { strong { (words::sentence(&damage.title.to_string())) "." } " " (prose(&damage.hint)) "." } }
-        @if verdict.missing.is_empty() { p { "Nothing is known to be missing." } }
+        @if verdict.missing.is_empty() { p { "Nothing is known to be missing from the trace." } }
         ul { @for line in &verdict.missing { li { (line) } } }
     }
 }

@@ -23,7 +23,7 @@ pub struct Args {
     /// With --live: show calls that `dxt-analyze live` publishes on any number of nodes with `--to nats:...`: nats://HOST:PORT/SUBJECT
     #[arg(long, value_name = "URL", requires = "live")]
     pub from: Option<String>,
-    /// Maximum rows of lists; the most important are kept
+    /// Maximum number of rows in each table; the most important rows are kept
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,
 }

@@ -72,7 +72,11 @@ async fn page(State(served): State<Served>, headers: HeaderMap) -> Response {
 }
 
 fn not_made() -> Response {
-    (StatusCode::INTERNAL_SERVER_ERROR, "it could not be made\n").into_response()
+    (
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "dxt-analyze failed to make the report page; the terminal that it runs in shows the error\n",
+    )
+        .into_response()
 }
 
 /// Guard of a request: sets a flag when it is dropped, since nobody waits for the answer any longer.

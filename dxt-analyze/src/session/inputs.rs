@@ -12,13 +12,13 @@ pub struct Inputs {
     /// Trace files of one job, or directories with its *.dxt files; or its Darshan log; - reads standard input
     #[arg(required = true, value_name = "TRACE")]
     pub traces: Vec<PathBuf>,
-    /// Read only the files of one job, by its key in the trace files (shown if the inputs have several jobs)
+    /// Read only the files of one job, by its key in the trace files (without this option, a message lists the keys if there are several jobs)
     #[arg(long, value_name = "KEY")]
     pub job: Option<String>,
     /// Use these ranks only, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
     #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
-    /// Use only files that match this pattern; a pattern without a slash is compared with the last part of a path
+    /// Use only files that match this pattern, such as '*.h5'; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub files: Vec<String>,
     /// Use only calls of these I/O layers
@@ -70,10 +70,10 @@ pub struct PageOutput {
 /// Names of I/O layers on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayerName {
-    /// System calls
+    /// System calls (open, read, pwrite, ...)
     #[value(alias = "POSIX")]
     Posix,
-    /// C streams
+    /// C streams (fopen, fread, fprintf, ...)
     #[value(alias = "STDIO")]
     Stdio,
     /// MPI-IO

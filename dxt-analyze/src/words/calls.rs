@@ -24,8 +24,10 @@ pub(crate) struct Call {
 
 impl Call {
     fn words(&self) -> String {
-        let began =
-            self.began_ns.map_or_else(|| ", start not recorded".to_owned(), |at| format!(" at {}", units::moment(at)));
+        let began = self.began_ns.map_or_else(
+            || ", start not recorded".to_owned(),
+            |at| format!(", begun {} after the job's start", units::moment(at)),
+        );
         format!("{} of {} on {}: {}{began}", self.op, self.who, self.file, units::duration(self.took_ns))
     }
 }
@@ -63,10 +65,10 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     let names: Vec<&str> = calls().map(|call| call.who.as_str()).collect::<BTreeSet<&str>>().into_iter().collect();
     let title = if facts.calls.len() == 1 {
         let (article, what) = (class.article(), class.singular());
-        format!("one call stalled: {article} {what} of {} took {took}{when}; similar ones take {usual}", names.concat())
+        format!("one call stalled: {article} {what} of {} took {took} (usually {usual}){when}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took}{when}; similar ones take {usual}",
+            "{} calls stalled at once: {} of {} took up to {took} (usually {usual}){when}",
             facts.calls.len(),
             class.plural(),
             names.join(", ")
@@ -143,7 +145,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         are_outliers(facts.outliers)
     );
     let hint = if matches!(facts.on, Where::Files(_)) {
-        "check where these files are stored (another file system, a busy server) and how they differ: the same calls on other files are fast"
+        "check where the files with slow calls are stored (another file system, a busy server) and how they differ from other files: the same calls on other files are fast"
     } else {
         "make fewer and larger calls, or collective ones: all ranks wait for the slowest call"
     };
@@ -192,13 +194,13 @@ pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     );
     let span = |&(from, until): &(u64, u64)| {
         let about = About { span_ns: Some((from, until)), ..About::default() };
-        Evidence::of(Subject::Span(from, until).name(), about)
+        Evidence::of(format!("slow {}", Subject::Span(from, until).name()), about)
     };
     let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
     Words::of(
         title,
         std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans),
-        "check what happens at these times: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
+        "check what happens when storage is slow: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
          work (the first calls of a step)",
     )
 }
@@ -221,21 +223,21 @@ pub(crate) struct InARow {
 
 /// Formats finding DXT-V001: consecutive calls that all stalled, without a fast call between them.
 pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
-    let (from, until) = facts.span_ns;
+    let (class, (from, until)) = (facts.class, facts.span_ns);
+    let (what, span) = (class.singular(), Subject::Span(from, until).name());
     let title = format!(
-        "{} {} {} take {:.1} times as long as at other times: {} each",
+        "{} {} {span} take {:.1} times as long as at other times: {} each",
         facts.calls,
-        facts.class.plural(),
-        Subject::Span(from, until).name(),
+        class.plural(),
         facts.times,
         units::duration(facts.took_ns)
     );
     let words = format!(
-        "no {} of any process is fast in this time; those at other times take {} on average",
-        facts.class.singular(),
+        "no {what} of any process is fast {span}; at other times, {} {what} takes {} on average",
+        class.article(),
         units::duration(facts.usual_ns)
     );
-    let hint = "check what else used the file system or the network at that time, and repeat the run before changing the program";
+    let hint = "check what else used the file system or the network while calls were slow, and repeat the run before changing the program";
     Words::new(title, hint).with(words, facts.about.clone())
 }
 
@@ -281,7 +283,7 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let hint = match facts.unit {
         Subject::Target(_) => AVOID_OST,
         _ => {
-            "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host at these times, and the offsets and files of the slow calls"
+            "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host when calls are slow, and the offsets and files of the slow calls"
         }
     };
     Words::of(title, evidence.chain(indistinguishable(&facts.unit, &facts.either)), hint)
@@ -314,7 +316,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
                 units::count(facts.processes),
                 units::counted(all, facts.worker)
             ),
-            "ignore these calls in longer runs: connections, memory and caches are set up only once",
+            "ignore slow first calls in longer runs: connections, memory and caches are set up only once",
         ),
         None => (
             format!(
@@ -322,7 +324,7 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
                 plural(&facts.classes),
                 units::counted(facts.processes, facts.worker)
             ),
-            "if this matters, start the calls of ranks one after another rather than at once, or spread reads and writes over the run instead of bursts",
+            "if the first calls after pauses matter, let ranks start these calls one after another rather than at once, or spread reads and writes over the run instead of bursts",
         ),
     };
     Words::new(title, hint)

@@ -56,7 +56,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     });
     let ranks = facts.ranks.as_ref().map(|test| {
         format!(
-            "mean of each rank's calls: {:.2} times slower than before in the median, slower on {:.0} % of {}; \
+            "mean call of each rank: {:.2} times slower than before on the median rank, slower on {:.0} % of {}; \
              signed-rank test: q-value (false discovery rate) {}",
             test.slower,
             test.likelier * 100.0,
@@ -67,7 +67,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     Words::saying(
         format!("{} is {:.2} times slower than before", facts.operation, facts.slower),
         calls.into_iter().chain(ranks),
-        "compare layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
+        "compare the runs' layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
     )
 }
 
@@ -92,13 +92,14 @@ impl Growth<'_> {
 
 /// Formats the finding that the second run calls an operation more often.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
-    let hint = "see the files with these calls below; `dxt-analyze checks` shows which calls can be saved";
+    let hint = "see below which files the added calls are on; `dxt-analyze checks` shows which calls can be saved";
     facts.words("is called more often", units::count, hint)
 }
 
 /// Formats the finding that the second run moves more bytes by an operation.
 pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
-    let hint = "see the files with these bytes below; `dxt-analyze checks` finds bytes that move more than once";
+    let hint =
+        "see below which files the added bytes are in; `dxt-analyze checks` finds bytes that move more than once";
     facts.words("moves more bytes", units::bytes, hint)
 }
 
@@ -157,7 +158,7 @@ pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
             gone.len()
         ),
         [named("new", new), named("gone", gone)].concat(),
-        "if these are the same files under other names, run `dxt-analyze compare` with a --files pattern that matches both names",
+        "if both runs use the same files under other names, run `dxt-analyze compare` with a --files pattern that matches both names",
     )
 }
 
@@ -185,7 +186,7 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
     Words::saying(
         format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
         changes(hints),
-        "set the same hints (ROMIO_HINTS, MPI_Info) to compare the rest",
+        "set the same hints (ROMIO_HINTS, MPI_Info) in both runs before you compare speeds",
     )
 }
 
@@ -229,8 +230,12 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
     let times = after.mean_ns / before.mean_ns;
     Words::saying(
         format!("the job takes {times:.2} times as long as before; repeats of the same job differ less"),
-        [range("before", before), range("now", after), format!("q-value (false discovery rate) {}", units::chance(q))],
-        "see below which numbers differ by more than between repeats, then compare one run of each in detail",
+        [
+            range("before", before),
+            range("now", after),
+            format!("q-value (false discovery rate) of the slowdown: {}", units::chance(q)),
+        ],
+        "see below which numbers differ by more than between repeats, then run `dxt-analyze compare` on one run of before and one of now",
     )
 }
 

@@ -26,8 +26,17 @@ pub(crate) struct Damage<'a> {
     pub(crate) problem_count: u64,
     /// First few problems found in the inputs.
     pub(crate) problems: &'a [Problem],
-    /// Number of calls or bytes that make a recovered trace inexact, and the reason; else `None`.
-    pub(crate) inexact: Option<(u64, &'a str)>,
+    /// Reason why a recovered trace is inexact; `None` if it is exact.
+    pub(crate) inexact: Option<Inexact>,
+}
+
+/// Reason why a recovered trace is inexact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Inexact {
+    /// Number of calls that may be counted twice.
+    Twice(u64),
+    /// Number of bytes that the spool lacks.
+    CutShort(u64),
 }
 
 /// Formats finding DXT-T001: a damaged or incomplete trace. Lists only kinds of loss that occurred.
@@ -63,8 +72,17 @@ fn damage(facts: &Damage<'_>) -> String {
             (units::counted(facts.unread_files, "input file"), units::agree(facts.unread_files, "is", "are"));
         return format!("{files} {are} left out: no part can be read");
     }
-    if let Some((count, what)) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
-        return format!("the {noun} is inexact because of {} {what}", units::count(count));
+    if let Some(inexact) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
+        let why = match inexact {
+            Inexact::Twice(calls) => format!(
+                "{} may be counted twice (being counted when the {noun} was recovered)",
+                units::counted(calls, "call")
+            ),
+            Inexact::CutShort(bytes) => {
+                format!("{} of the recorded calls are missing: their file was cut short", units::bytes(bytes))
+            }
+        };
+        return format!("the {noun} is inexact: {why}");
     }
     let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
     format!("the {noun} is damaged in {places}; no call is known to be lost")
@@ -115,13 +133,15 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     };
     let log = Damage { origin: Origin::Darshan, lost_segments: 1, ..none.clone() };
     let unread = Damage { unread_files: 2, problem_count: 2, ..none.clone() };
-    let inexact = Damage { inexact: Some((12, trace_format::spool::MAY_BE_TWICE)), ..none.clone() };
+    let inexact = Damage { inexact: Some(Inexact::Twice(12)), ..none.clone() };
+    let cut = Damage { inexact: Some(Inexact::CutShort(4096)), ..none.clone() };
     let said = |facts: &Damage<'_>| (Code::DAMAGED, damaged(facts));
     vec![
         said(&all),
         said(&log),
         said(&unread),
         said(&inexact),
+        said(&cut),
         said(&Damage { problem_count: 1, problems, ..none }),
         (Code::FOLDED, folded(Origin::Trace, 2000, false)),
         (Code::FOLDED, folded(Origin::Trace, 1, true)),

@@ -176,7 +176,7 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
 /// Returns evidence for findings DXT-O002 to DXT-O005: the number of further outliers of the given kind: `rank`, `node`, `OST` or `file`.
 pub(crate) fn more_outliers(count: u64, kind: &str) -> Evidence {
     format!(
-        "{} {} slow in these calls",
+        "{} {} slow in the same kind of calls",
         units::counted(count, &format!("more {kind}")),
         units::agree(count, "is", "are")
     )

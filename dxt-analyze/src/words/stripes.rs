@@ -212,7 +212,7 @@ pub(crate) fn unaligned<'a>(
 ) -> Words {
     let (unit, percent) = (of.unit(), unaligned.share * 100.0);
     let size = format!(
-        "{} of {}, {}; {unit} size {}",
+        "unaligned: {} of {}, {}; {unit} size {}",
         units::count(unaligned.some),
         units::counted(unaligned.all, "operation"),
         units::bytes(bytes),

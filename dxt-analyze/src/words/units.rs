@@ -274,7 +274,7 @@ pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     }
     facts.words(
         format!("{calls} as long {name} as {}{most}", facts.unit.others()),
-        "check what else used the file system or the network at that time, and repeat the run before changing the program",
+        "check what else used the file system or the network while calls were slow, and repeat the run before changing the program",
     )
 }
 
@@ -335,7 +335,7 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
     );
     facts.words(
         title,
-        "spread files evenly before writing them: `lfs setstripe -i -1` (the file system chooses the first OST) or more stripes (`-c`) for their folder",
+        "spread files evenly before writing them: `lfs setstripe -i -1` (the file system chooses the first OST) or more stripes (`-c`) for the files' folder",
     )
 }
 
@@ -358,10 +358,10 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
         "on",
         match facts.unit {
             Subject::Folder(_) => {
-                "check where these files are stored (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
+                "check where the slow files are stored (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
             }
             Subject::Region { .. } => {
-                "check where these bytes are stored (`lfs getstripe`: another component of the layout, a degraded device), and whether other ranks lock these bytes"
+                "check where the slow part of the file is stored (`lfs getstripe`: another component of the layout, a degraded device), and whether other ranks lock bytes of this part"
             }
             _ => {
                 "check where the file is stored (another file system, a busy server) and how it is accessed (order, alignment, locks): the same calls on other files \

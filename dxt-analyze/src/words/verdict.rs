@@ -45,9 +45,9 @@ pub(crate) fn one_rank_gathers(
         (false, false) => "gathers and distributes data",
     };
     let words = format!(
-        "the others wait {} for this rank in {}, in addition to the wait for its reads and writes",
-        units::duration(waits_ns),
-        [gathers, distributes].concat().join(", ")
+        "in {}, the other ranks wait {} for the rank that does the I/O, in addition to the wait for its reads and writes",
+        [gathers, distributes].concat().join(", "),
+        units::duration(waits_ns)
     );
     (format!("{title}; the rank also {does}").into(), words.into())
 }
@@ -78,18 +78,19 @@ pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
         _ => String::new(),
     };
     let title = format!(
-        "requests on {} hit {} of its {}{which} with {:.0} % of the bytes",
-        facts.file,
+        "{} of the {} of {}{which} {} {:.0} % of the requested bytes",
         facts.used.len(),
         units::counted(facts.targets, "OST"),
+        facts.file,
+        units::agree(facts.used.len() as u64, "serves", "serve"),
         facts.share * 100.0
     );
     let row = format!(
-        "the requests span {} times the {} after which the layout returns to its first OST ({} of {})",
+        "the requests span a range {} times as long as one pass of the layout over all OSTs ({} of {}, {} in total)",
         units::count(facts.rows),
-        units::bytes(facts.stripe_size.saturating_mul(facts.targets)),
         units::counted(facts.targets, "stripe"),
-        units::bytes(facts.stripe_size)
+        units::bytes(facts.stripe_size),
+        units::bytes(facts.stripe_size.saturating_mul(facts.targets))
     );
     let about = About { file: Some(facts.file.clone()), ..About::default() };
     let title = Title::from(title);
@@ -128,7 +129,9 @@ pub(crate) fn by_turns(reads: bool, bursts: u64, io_ns: u64, computes_ns: u64) -
 pub(crate) fn uncovered(what: &str, share: f64) -> Words {
     Words::new(
         format!("{what} take {:.0} % of the time in I/O, and no finding explains this time", share * 100.0),
-        "compare the rate of these calls with what the file system can do, and with another run (`dxt-analyze compare`)",
+        format!(
+            "compare the rate of {what} with what the file system can do, and with another run (`dxt-analyze compare`)"
+        ),
     )
 }
 
@@ -156,12 +159,12 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
-        "{} I/O threads of {}{others} are serialized: calls hardly overlap in {busy}",
+        "{} I/O threads of {}{others} are serialized: their calls hardly overlap in {busy} of I/O",
         units::count(facts.count),
         facts.process
     );
     let words = format!(
-        "{} in calls, summed over all threads; {busy} with at least one thread in a call; {} in the busiest thread",
+        "{} in I/O calls, summed over all threads; {busy} with at least one thread in a call; {} in the busiest thread",
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
@@ -226,7 +229,10 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     );
     let most = facts.most.as_ref().map(|(process, ns)| {
         let processes = units::counted(facts.processes, "process");
-        format!("by {processes}; {process} spends most time: {}", units::duration(*ns))
+        format!(
+            "{processes} make calls that submit or wait for I/O; {process} spends most time in these calls: {}",
+            units::duration(*ns)
+        )
     });
     Words::saying(title, std::iter::once(all).chain(most), hint)
 }

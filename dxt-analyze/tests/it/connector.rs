@@ -257,7 +257,7 @@ fn refused(bytes: &str) -> String {
 #[test]
 fn what_is_no_such_file_is_reported_what_it_lacks() {
     assert!(refused("").contains("it is empty"));
-    assert!(refused(&format!("{HEAD}\n")).contains("no row follows"));
+    assert!(refused(&format!("{HEAD}\n")).contains("no row below the line"));
     assert!(
         refused(&format!("{HEAD}\nx,y\n"))
             .contains("no row can be read; the first one, in line 2: it has 2 values instead of 25")

@@ -127,7 +127,7 @@ fn a_trace_with_nothing_in_it_makes_a_page_that_says_so() {
     assert_eq!(made.code, Some(0));
     let said = "I/O is not the bottleneck";
     assert!(made.text().contains(said) && made.printed.contains(said), "{}", made.printed);
-    assert!(made.text().contains("Nothing is known to be missing."));
+    assert!(made.text().contains("Nothing is known to be missing from the trace."));
     assert_eq!(made.data()["segments"], 0);
 }
 

@@ -45,13 +45,14 @@ pub struct Options {
     /// Directory for traces; created if absent (default: DXT_OUTPUT_DIR or the current directory)
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, allow_hyphen_values = true)]
     pub output: Option<OsString>,
-    /// Record exact counters instead of single calls, in bounded memory (docs/counters.md)
+    /// Record exact counters (calls, bytes, time, ... per file and operation) instead of single calls, in bounded memory (docs/counters.md)
     #[arg(long)]
     pub counters: bool,
     /// Maximum size of the buffer of recorded calls in each process, such as 4M (default) or 1G
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub buffer_max: Option<OsString>,
-    /// Form of an MPI program's trace: collective (one file of all ranks), process (a file per process) or auto
+    /// Form of an MPI program's trace: collective (one file of all ranks), process (a file per process) or auto (default: one file if
+    /// possible)
     #[arg(long, value_name = "MODE", allow_hyphen_values = true)]
     pub flush: Option<OsString>,
     /// Configuration file of the site (DXT_CONFIG); -o and the environment override its DXT_OUTPUT_DIR

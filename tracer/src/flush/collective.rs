@@ -166,7 +166,7 @@ pub(super) fn write(world: &World, config: &Config, by: &str, counted: Option<&C
             let repaired = mine.note(repaired.and_then(|bytes| sink.describe(&spans).map(|()| bytes)));
             if let Some(bytes @ 1..) = repaired.filter(|_| config.verbose > 0) {
                 say(&[
-                    b"the trace file lacked bytes that MPI-IO was given; they were written again: up to ",
+                    b"MPI-IO had not written all bytes of the trace to its file; the tracer wrote the missing bytes again: up to ",
                     bytes.to_string().as_bytes(),
                     b" bytes",
                 ]);
@@ -268,7 +268,7 @@ fn gather(world: &World, by: &str, plan: &Plan, counted: Option<&Counted>, mine:
 /// Encodes this rank's part of the trace. `names`: file names stored once for the whole job, on rank 0. Region numbers and their total are set later.
 fn encode(names: Option<Vec<SharedName>>, gathered: Vec<Gathered>) -> Result<Part, String> {
     if crate::sys::is_shut() {
-        return Err("this rank has confined itself by seccomp(2); its part is in its spool".into());
+        return Err("this rank has confined itself by seccomp(2); its calls are in its spool, from which dxt-analyze recover makes a trace".into());
     }
     stages::encode_again();
     let encoded = stages::encoding(|encoder| {

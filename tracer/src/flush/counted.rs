@@ -65,7 +65,7 @@ impl Counted {
     /// Returns a note (text and number for the trace) with the estimated number of files counted as <other files>; `None` in trace mode if
     /// there is no record of <other files>.
     pub(super) fn notes() -> Option<(String, u64)> {
-        let what = "different files among these <other files>, per process, to within 5 %";
+        let what = "different files counted as <other files>, summed over processes, to within 5 %";
         let may_be = buffer::counting::is_on() || registry::other_files_record().is_some();
         may_be.then(|| (what.to_owned(), registry::other_files()))
     }

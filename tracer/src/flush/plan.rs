@@ -192,7 +192,7 @@ pub(super) fn share(
     let Some((mut plan, names)) = Plan::decode(&bytes) else {
         // This rank takes part in the calls that it expects of the other ranks, and reports its failure at the next agreement.
         let lost = Plan { counting: counted.is_some(), file: Some(Default::default()), ..Plan::default() };
-        return (lost, Err("the broadcast of the plan failed".into()), Vec::new());
+        return (lost, Err("MPI_Bcast from rank 0 failed".into()), Vec::new());
     };
     let inline = plan.hashes.len();
     plan.in_one_call = names <= inline;
@@ -211,7 +211,7 @@ pub(super) fn share(
             if let Ok(file) = file {
                 file.abandon();
             }
-            Err("a broadcast failed".into())
+            Err("MPI_Bcast failed".into())
         }
         (false, 0) => file.map(Some),
         (false, _) => Ok(None),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 const FOLDED: &str = "because DXT_JOB_BYTES has no room";
-const OWN_SHARE: &str = "took a fixed share of DXT_JOB_BYTES";
+const OWN_SHARE: &str = "with a fixed share of DXT_JOB_BYTES";
 /// Maximum number of bytes of a trace beyond the bytes that the budget counts for it.
 const TRACE: u64 = 4 << 10;
 /// Maximum number of bytes beyond the budget that a killed process with one thread and two files leaves. More threads or files add steps of

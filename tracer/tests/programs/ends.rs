@@ -177,7 +177,7 @@ impl Case {
             }
         }
         // Once the trace is written, a spool still holds some calls. Further calls are counted over all files together.
-        let mut late = noted(&traces, "calls that came after the trace");
+        let mut late = noted(&traces, "calls made after the trace");
         let bytes = std::fs::read(counts).expect("failed to read the counts");
         let numbers: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
         for (slot, pair) in numbers.chunks(2).enumerate() {

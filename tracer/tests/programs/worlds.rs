@@ -70,7 +70,7 @@ fn traces_are_where_they_were_wanted_wherever_the_program_goes() {
             assert_eq!(left.len(), usize::from(mode[0].0 == "DXT_JOB_BYTES"), "{what}: {left:?}");
             assert!(left.iter().all(|path| path.extension().is_some_and(|end| end == "budget")), "{what}: {left:?}");
             assert_eq!(
-                noted(&Traces::read(&scratch.traces()), "processes that took a fixed share of DXT_JOB_BYTES"),
+                noted(&Traces::read(&scratch.traces()), "processes with a fixed share of DXT_JOB_BYTES"),
                 0,
                 "{what}"
             );

@@ -58,7 +58,7 @@ impl Remote {
     pub(super) fn new(url: &str, args: &Args, mut outlets: Vec<Outlet>) -> Result<Self> {
         if args.state.is_some() || !args.directories.is_empty() {
             return Err(
-                UsageError("--from reads a stream from its start: it excludes directories and --state".into()).into()
+                UsageError("--from reads a NATS stream from its start: omit directories and --state".into()).into()
             );
         }
         for outlet in &mut outlets {

@@ -79,38 +79,48 @@ impl Exposition {
         let mut out = String::new();
         let labels: Vec<String> = self.groups.keys().map(|group| labels(group)).collect();
         let all = || labels.iter().zip(self.groups.values());
-        head(&mut out, "dxt_calls_total", "counter", "Calls.");
+        head(&mut out, "dxt_calls_total", "counter", "Number of calls.");
         all().for_each(|(labels, shown)| line(&mut out, "dxt_calls_total", labels, shown.sums.calls));
         head(&mut out, "dxt_bytes_total", "counter", "Bytes that calls moved.");
         all().for_each(|(labels, shown)| line(&mut out, "dxt_bytes_total", labels, shown.sums.bytes));
         head(&mut out, "dxt_seconds_total", "counter", "Seconds in calls, summed over processes.");
         all().for_each(|(labels, shown)| line(&mut out, "dxt_seconds_total", labels, seconds(shown.sums.time_ns)));
-        head(&mut out, "dxt_longest_seconds", "gauge", "The longest call of the latest interval; 0 if there was none.");
+        head(
+            &mut out,
+            "dxt_longest_seconds",
+            "gauge",
+            "Duration of the longest call of the latest interval, in seconds; 0 if there was none.",
+        );
         all().for_each(|(labels, shown)| {
             line(&mut out, "dxt_longest_seconds", labels, seconds(self.longest_ns(shown, now_unix_ns)));
         });
-        let of_one_by_one = "of individually recorded calls";
-        head(&mut out, "dxt_call_bytes", "histogram", &format!("Bytes {of_one_by_one}."));
+        let recorded = "individually recorded calls";
+        head(&mut out, "dxt_call_bytes", "histogram", &format!("Sizes of {recorded}, in bytes."));
         all().for_each(|(labels, shown)| {
             histogram(&mut out, "dxt_call_bytes", labels, &shown.sums.sizes, SIZES, |bytes| bytes.to_string());
             histogram_sum(&mut out, "dxt_call_bytes", labels, &shown.sums.sizes, shown.in_buckets[0].to_string());
         });
-        head(&mut out, "dxt_call_seconds", "histogram", &format!("Seconds {of_one_by_one}."));
+        head(&mut out, "dxt_call_seconds", "histogram", &format!("Durations of {recorded}, in seconds."));
         all().for_each(|(labels, shown)| {
             histogram(&mut out, "dxt_call_seconds", labels, &shown.sums.durations, DURATIONS, seconds);
             histogram_sum(&mut out, "dxt_call_seconds", labels, &shown.sums.durations, seconds(shown.in_buckets[1]));
         });
-        head(&mut out, "dxt_not_seen_total", "counter", "Gaps: items that the agent could not observe or deliver.");
+        head(
+            &mut out,
+            "dxt_not_seen_total",
+            "counter",
+            "Calls, processes and events that `dxt-analyze live` could not observe or deliver.",
+        );
         for (what, count) in not_seen(&self.not_seen) {
             line(&mut out, "dxt_not_seen_total", &format!("what=\"{what}\""), count);
         }
-        head(&mut out, "dxt_groups", "gauge", "Groups that are exported.");
+        head(&mut out, "dxt_groups", "gauge", "Number of exported groups (calls with the same labels).");
         let _ = writeln!(out, "dxt_groups {}", self.groups.len());
         head(
             &mut out,
             "dxt_groups_forgotten_total",
             "counter",
-            "Groups that are no longer exported because there were too many.",
+            "Number of groups (calls with the same labels) that are no longer exported because there were too many.",
         );
         let _ = writeln!(out, "dxt_groups_forgotten_total {}", self.forgotten);
         out

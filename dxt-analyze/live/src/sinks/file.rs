@@ -152,7 +152,7 @@ fn locked(path: &Path) -> Result<File> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => bail!(
-                "another agent writes {}: name another file (%h in the name stands for the node, %p for the agent's process id)",
+                "another `dxt-analyze live` writes {}: name another file (%h in the name stands for the node, %p for the process id)",
                 shown::path(path)
             ),
             // Continues without a lock on file systems that have none, such as Lustre mounted without locks.

@@ -236,7 +236,7 @@ impl Outlet {
         match result {
             Ok(()) => {
                 if std::mem::take(&mut self.failing) {
-                    self.said.push(format!("{}: it accepts events again", self.name));
+                    self.said.push(format!("{}: the destination accepts data again", self.name));
                 }
                 true
             }
@@ -244,7 +244,7 @@ impl Outlet {
                 self.has_failed |= !is_closed_pipe(&error);
                 if !std::mem::replace(&mut self.failing, true) {
                     self.said.push(format!(
-                        "{}: {error:#}; events that it does not accept are counted as dropped",
+                        "{}: {error:#}; data that the destination does not accept are dropped and counted",
                         self.name
                     ));
                 }

@@ -98,8 +98,8 @@ impl Parquet {
         }
         self.rotate()?;
         self.said.push(
-            "calls that a killed agent left here are now in a Parquet file; calls of processes that still run occur twice: \
-             `id` identifies them"
+            "calls that a killed `dxt-analyze live` left here are now in a Parquet file; calls of processes that still run \
+             occur twice, with the same `id`"
                 .into(),
         );
         Ok(())

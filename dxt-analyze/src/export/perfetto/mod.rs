@@ -164,9 +164,9 @@ fn report(level: &Level, counts: &Counts, most: u64) {
     if let Some((from, until)) = windows.first() {
         let seconds = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         say!(
-            "dxt-analyze: {} {} every call; the first is --time {}:{}",
+            "dxt-analyze: {} {} few enough calls to show every call; the first is --time {}:{}",
             units::counted(windows.len() as u64, "time window"),
-            units::agree(windows.len() as u64, "shows", "show"),
+            units::agree(windows.len() as u64, "has", "have"),
             seconds(*from),
             seconds(*until)
         );

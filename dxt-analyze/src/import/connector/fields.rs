@@ -82,7 +82,10 @@ impl Fields {
             None => vec![Object::new()],
         };
         if segments.len() > MOST_SEGMENTS {
-            return Err(serde::de::Error::custom(format!("{} segments are more than there can be", segments.len())));
+            return Err(serde::de::Error::custom(format!(
+                "it has {} segments, more than the connector writes into a line",
+                segments.len()
+            )));
         }
         let Some(segment) = segments.get(number) else { return Ok(false) };
         self.clear();

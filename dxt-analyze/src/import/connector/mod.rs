@@ -74,7 +74,7 @@ pub fn convert(path: &Path) -> Result<Vec<Made>> {
     if survey.jobs.is_empty() {
         let why = match &survey.damaged {
             Some((Damaged { line, why, .. }, _)) => format!("no row can be read; the first one, in line {line}: {why}"),
-            None => "no row follows the names of the columns".into(),
+            None => "it has no row below the line with the names of the columns".into(),
         };
         return Err(UsageError(format!("failed to read {}: {why}", shown(path))).into());
     }

@@ -38,11 +38,11 @@ pub(super) fn block(job: &Job, form: &str) -> meta::Job {
 /// Returns sentences on how the imported trace differs from a recorded one. `unknown` is the number of calls on files without a name.
 pub(super) fn remarks(path: &Path, job: &Job, form: &str, unknown: u64) -> Vec<String> {
     let mut out = vec![format!(
-        "LDMS-Darshan connector, {form}: opens, reads, writes and closes that succeeded, with times to the microsecond."
+        "The LDMS-Darshan connector ({form}) records only opens, reads, writes and closes that succeeded, with times to the microsecond."
     )];
     if unknown > 0 {
         out.push(format!(
-            "{}: {unknown} of {} calls {}: no row of an open names the file of {} record_id, or the record_id was rounded.",
+            "{}: {unknown} of {} calls {}: no row of an open call gives the path for {} record_id, or the record_id was rounded.",
             shown(path),
             job.calls,
             agree(unknown, "is on an unknown file", "are on unknown files"),

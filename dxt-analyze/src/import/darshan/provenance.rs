@@ -74,12 +74,18 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
     let mut say =
         |lacks: bool, what: String| out.push(if lacks { model::Note::lacks(&what) } else { model::Note::Said(what) });
     for module in log.partial().filter_map(|entry| entry.module) {
-        say(has_calls(log, module), format!("{module} records of the log are incomplete"));
+        say(
+            has_calls(log, module),
+            format!("{module} records of the log are incomplete (Darshan ran out of memory for them)"),
+        );
     }
     for skipped in log.skipped() {
         match skipped.module {
             Some(module) => {
-                let what = format!("{module} records (version {}) of the log are skipped", skipped.version);
+                let what = format!(
+                    "{module} records (version {}) of the log are skipped: dxt-analyze does not read this version",
+                    skipped.version
+                );
                 say(has_calls(log, module), what);
             }
             None => {
@@ -97,8 +103,11 @@ pub(crate) fn notes<R: Read + Seek>(log: &mut Log<R>) -> Vec<Note> {
         };
         let one_length = !matches!(module, Module::Lustre | Module::DxtPosix | Module::DxtMpiIo | Module::Heatmap);
         let whose = if one_length { "" } else { "heads of " };
-        let counts =
-            if fit.counts_segments { "; they also count segments of kinds that Darshan does not have" } else { "" };
+        let counts = if fit.counts_segments {
+            "; their numbers of segments include kinds of calls that Darshan's releases do not record"
+        } else {
+            ""
+        };
         let what = format!(
             "{whose}{module} records have {} bytes, {} more than Darshan's: the additional bytes, written by a modified Darshan, are not read{counts}",
             fit.bytes(),
@@ -120,11 +129,11 @@ pub(crate) fn has<R: Read + Seek>(log: &Log<R>, module: Module) -> bool {
 pub(crate) fn remarks<R: Read + Seek>(log: &Log<R>) -> Vec<String> {
     let has = |module| has(log, module);
     let mut out = vec![format!(
-        "{}: counts, bytes and times are exact; all metadata calls of a file share one time, which is shown with the opens unless the time of a single open is known.",
+        "{}: counts, bytes and times are exact; the log has only one time for all metadata calls of a file together; it is shown with the opens, unless the time of a single open is known.",
         version(log)
     )];
     if has(Module::DxtPosix) || has(Module::DxtMpiIo) {
-        out.push("DXT has no segments of C streams, metadata calls and failed calls.".into());
+        out.push("DXT records no segments (single calls) of C streams, metadata calls and failed calls.".into());
     }
     if has(Module::DxtMpiIo) {
         out.push(

@@ -11,7 +11,7 @@ use crate::render::Part;
 use crate::scan::Lost;
 use crate::text::layers::layer;
 use crate::text::units;
-use crate::words::completeness::{Damage, damaged, folded};
+use crate::words::completeness::{Damage, Inexact, damaged, folded};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
@@ -242,7 +242,10 @@ impl Completeness {
             unread_files: self.unread_files,
             problem_count: self.problem_count,
             problems: &self.problems,
-            inexact: self.of_spool().next().map(|note| (note.count, note.what.as_str())),
+            inexact: self.of_spool().next().map(|note| {
+                let twice = note.what == spool::MAY_BE_TWICE;
+                if twice { Inexact::Twice(note.count) } else { Inexact::CutShort(note.count) }
+            }),
         }
     }
 
@@ -302,7 +305,7 @@ impl Completeness {
         }
         out.extend(self.cut.iter().map(|cut| {
             format!(
-                "rank {} has segments for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
+                "rank {} has segments (records of single calls) for {} of {} {} {} on {}; the rank's last segment ends {} s after the job's start",
                 cut.rank,
                 units::count(cut.segments),
                 units::count(cut.calls),
@@ -315,7 +318,7 @@ impl Completeness {
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
             out.push(format!(
-                "segments also stop early on {} (counted for each rank)",
+                "segments (records of single calls) also stop early on {}, counted for each rank",
                 units::counted(more, "more file")
             ));
         }

@@ -102,7 +102,7 @@ pub(super) fn collect(run: &Run, verdict: &Verdict) -> Vec<Item> {
                 out.push(of(
                     remedy.clone(),
                     None,
-                    Some(format!("it pays only if {when}, which the trace does not show; try it by hand")),
+                    Some(format!("the setting pays only if {when}, which the trace does not show; try it by hand")),
                 ));
                 continue;
             }

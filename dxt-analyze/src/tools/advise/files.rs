@@ -58,7 +58,7 @@ fn settings(name: &str, items: &[&Item], kept: &[String]) -> String {
     }
     if name == ROMIO && !kept.is_empty() {
         text.push_str(
-            "# Already in effect, set outside of the program: repeated here, since this file replaces the one that set it.\n",
+            "# Hints of the traced run that a hints file set: repeated here, since this file replaces that hints file.\n",
         );
         kept.iter().for_each(|line| {
             let _ = writeln!(text, "{line}");

@@ -28,7 +28,7 @@ pub struct Args {
     /// Options that name the inputs and select a part of the job.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Directory for the files, created if absent
+    /// Directory for the files of advice, created if absent
     #[arg(short, long, default_value = "hints", value_name = "DIR")]
     pub output: PathBuf,
     /// Replace existing files, even if dxt-analyze did not write them

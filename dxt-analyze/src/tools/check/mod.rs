@@ -197,7 +197,7 @@ fn one(input: &Input) -> FileCheck {
             Some(record_all(origin, filters::count_operations(&filters)).to_owned())
         }
         FileState::Cut => Some(
-            "every command reads the part that is there; was the disk full, or the program killed while it wrote the trace?"
+            "the file was cut short, and every command reads the part that exists; was the disk full, or the program killed while it wrote the trace?"
                 .to_owned(),
         ),
         _ => Some(
@@ -240,7 +240,12 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
             Ok(columns) => {
                 decoded += columns.len() as u64;
                 if let Some(why) = disagreement(block, columns) {
-                    say(block.offset, format!("the head of a block of segments contradicts its content: {why}"));
+                    say(
+                        block.offset,
+                        format!(
+                            "a block of recorded calls (segments) is damaged: its header contradicts its content: {why}"
+                        ),
+                    );
                 }
             }
             Err(error) => say(block.offset, error.to_string()),
@@ -253,16 +258,23 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
         let of = units::agree(indexed, "block", "blocks");
         say(
             place.offset,
-            format!("the index lists {indexed} {of} of segments for this process, but the file has {blocks}"),
+            format!(
+                "the file's index lists {indexed} {of} of recorded calls (segments) for this process, but the file has {blocks}"
+            ),
         );
     }
     match &region.process {
         Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
-        None => say(place.offset, "the description of a process (process block) cannot be read".into()),
+        None => say(place.offset, "the part that names a process's rank and files (process block) is damaged: the process is left out with all its calls".into()),
     }
     if decoded > expected {
         let (segments, are) = (units::agree(decoded, "segment", "segments"), units::agree(expected, "is", "are"));
-        say(place.offset, format!("the process has {decoded} {segments}, but {expected} {are} expected"));
+        say(
+            place.offset,
+            format!(
+                "the file has {decoded} {segments} (recorded calls) of this process, but {expected} {are} expected"
+            ),
+        );
     }
     sums.segments = decoded;
     sums.lost = expected.saturating_sub(decoded);
@@ -277,12 +289,12 @@ fn disagreement(block: &BlockRef, columns: &Columns) -> Option<String> {
     let ends = columns.end.iter().max().copied();
     let mask = columns.stream.iter().fold(0_u64, |mask, stream| mask | 1 << (stream % 64));
     if bytes != head.bytes {
-        return Some(format!("{} bytes instead of {bytes}", head.bytes));
+        return Some(format!("the calls moved {} bytes by the header, {bytes} by the content", head.bytes));
     }
     if starts.is_some_and(|start| start != head.min_start) || ends.is_some_and(|end| end != head.max_end) {
-        return Some("different times".into());
+        return Some("the first start or the last end of the calls differs".into());
     }
-    (mask != head.stream_mask).then(|| "different streams".into())
+    (mask != head.stream_mask).then(|| "the kinds of calls or the files differ".into())
 }
 
 impl Report for CheckReport {
@@ -316,10 +328,10 @@ impl Report for CheckReport {
         let count = |state| self.files.iter().filter(|file| file.state == state).count();
         let folded = match count(FileState::Folded) {
             0 => String::new(),
-            some => format!(" {some} intact with operations that have no segments,"),
+            some => format!(" {some} intact but with operations that have only counters,"),
         };
         parts.push(Part::Lines(vec![format!(
-            "{} {}: {} complete,{folded} {} cut, {} damaged, {} unreadable; {} read, {} lost",
+            "{} {}: {} complete,{folded} {} cut short, {} damaged, {} unreadable; {} read, {} lost",
             self.files.len(),
             units::agree(self.files.len() as u64, "file", "files"),
             count(FileState::Complete),
@@ -356,7 +368,7 @@ fn files(files: &[FileCheck]) -> Table {
         .column("Processes", "processes", |file| Cell::Count(file.processes))
         .column("Blocks", "blocks", |file| Cell::Count(file.blocks))
         .column("Segments", "segments", |file| Cell::Count(file.segments))
-        .column("Folded", "missing_segments", |file| Cell::Count(file.missing_segments))
+        .column("Only counted", "missing_segments", |file| Cell::Count(file.missing_segments))
         .column("Lost", "lost_segments", |file| Cell::Count(file.lost_segments))
         .column("Problems", "problems", |file| Cell::Count(file.problems.len() as u64))
         .most(most)

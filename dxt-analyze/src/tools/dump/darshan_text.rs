@@ -14,14 +14,17 @@ use std::io::Write;
 pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {
-        return Err(UsageError("the forms of Darshan's tools are of one log".into()).into());
+        return Err(UsageError(
+            "--format dxt-parser, dxt-parser-threads and darshan-parser print one Darshan log: name one file".into(),
+        )
+        .into());
     };
     if !chosen.words.is_empty() || args.absolute {
         return Err(
-            UsageError("the forms of Darshan's tools show a whole log: leave the other options out".into()).into()
+            UsageError("--format dxt-parser, dxt-parser-threads and darshan-parser print a whole Darshan log: omit --absolute and the options that select a part".into()).into()
         );
     }
-    let place = || format!("failed to read {}: this form is for Darshan logs", shown(path));
+    let place = || format!("failed to read {}: this --format is only for Darshan logs", shown(path));
     let file = input::open_trace(path).with_context(place)?;
     let mut log = Log::new(file).with_context(place)?;
     match args.format {

@@ -250,7 +250,9 @@ fn read(path: &Path, is: Option<Identity>) -> Result<Looked> {
         // The trace that the process wrote also contains the spilled data.
         Spill::Gone(_) if in_trace => (None, None),
         Spill::None => (None, None),
-        Spill::Gone(why) => (None, Some(format!("the spill beside {}: {why}", path.display()))),
+        Spill::Gone(why) => {
+            (None, Some(format!("the second file with calls of {} (its spill, *.spill): {why}", path.display())))
+        }
     };
     let recovered =
         spool.recover(spill_or_nothing(spill.as_ref()), clock::now(spool.head()).filter(|_| here), in_trace)?;

@@ -25,17 +25,24 @@ pub(super) enum Spill {
 pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let about = path(spool).map(|path| (path.symlink_metadata(), path));
     let Some((Ok(about), path)) = about else {
-        let gone = || Spill::Gone("calls are missing: the file no longer exists".to_owned());
+        let gone = || Spill::Gone("its calls are missing, since the file no longer exists".to_owned());
         return Ok(head.spill().map_or(Spill::None, |_| gone()));
     };
     let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
-    let others = || format!("left out: it belongs to user {}, and is not the file that the spool names", about.uid());
+    let others = || {
+        format!(
+            "its calls are left out: the file belongs to user {}, and is not the one that the spool names",
+            about.uid()
+        )
+    };
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
-    let spill =
-        Owned::open(&path).context("failed to read the spill beside it (calls that the spool has no room for)")?;
-    let about = spill.file.metadata().context("failed to read the metadata of the spill beside it")?;
+    let spill = Owned::open(&path)
+        .context("failed to read the spill file beside the spool (calls that the spool had no room for)")?;
+    let about = spill.file.metadata().context(
+        "failed to read owner and size of the spill file beside the spool (calls that the spool had no room for)",
+    )?;
     if !is_its(&about) {
         return Ok(Spill::Gone(others()));
     }
@@ -43,7 +50,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let most = about.blocks().saturating_mul(512).saturating_add(SLACK_BYTES);
     if about.len() > most {
         bail!(
-            "the spill beside it has {} of its {} bytes on the disk: it is damaged, or was not written by the tracer",
+            "the spill file beside the spool has only {} of its {} bytes on the disk: the spill file is damaged, or was not written by the tracer",
             about.blocks().saturating_mul(512),
             about.len()
         );

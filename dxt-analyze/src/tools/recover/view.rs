@@ -29,7 +29,7 @@ pub struct Args {
     /// spools
     #[arg(long, conflicts_with_all = ["force", "remove"])]
     pub stale: bool,
-    /// With --stale: keep files written within this time, such as 12h or 7d
+    /// With --stale: keep spools that a process has written to within this time, such as 12h or 7d
     #[arg(long, requires = "stale", value_name = "TIME", default_value = "1d", value_parser = age)]
     pub older_than: Duration,
     /// With --stale: delete the spools without making traces
@@ -91,7 +91,7 @@ impl Report for Recovery {
             0 => {}
             count => {
                 lines.push(format!(
-                    "{} held no calls beyond those that a trace already has",
+                    "{} had no calls, or only calls that are in a trace already",
                     counted(count as u64, "spool")
                 ));
             }
@@ -113,19 +113,24 @@ impl Report for Recovery {
         lines.extend(self.spools.iter().filter(|one| one.missing_bytes > 0).map(|one| {
             let (spool, missing) = (one.spool.display(), one.missing_bytes);
             format!(
-                "kept {spool}: the file was truncated and lacks {missing} {} in use; calls recorded there are lost",
+                "kept spool {spool}: the file was truncated and lacks {missing} {} in use; calls recorded in these bytes are lost",
                 agree(missing, "byte that was", "bytes that were")
             )
         }));
         lines.extend(self.without_header.iter().map(|(spool, why)| format!("removed {}: {why}", spool.display())));
         lines.extend(self.cut.iter().map(|why| format!("kept {why}")));
         if self.spools.iter().any(|one| one.running) {
-            lines.push("some processes still run: their traces reach until now; their spools are kept".into());
+            lines.push(
+                "some processes still run: their traces have the calls made until now, and their spools are kept"
+                    .into(),
+            );
         }
         let uncertain: u64 = self.spools.iter().map(|one| one.uncertain).sum();
         if uncertain > 0 {
             let are = agree(uncertain, "call is", "calls are");
-            lines.push(format!("{uncertain} {are} recorded and may be counted a second time in the counters"));
+            lines.push(format!(
+                "{uncertain} {are} recorded singly and may also be in the counters: sums may count such calls twice"
+            ));
         }
         if lines.is_empty() {
             lines.push("no spools found".into());
@@ -144,7 +149,7 @@ fn table(recovery: &Recovery) -> Table {
         .column("Rank", "rank", |one| Cell::number(one.rank))
         .column("Process", "process", |one| Cell::text(if one.running { "runs" } else { "ended" }))
         .column("Segments", "segments", |one| Cell::Count(one.segments))
-        .column("Folded", "folded", |one| Cell::Count(one.folded))
+        .column("Only counted", "folded", |one| Cell::Count(one.folded))
         .most(20)
         .done()
 }

@@ -5,40 +5,44 @@ use crate::findings::codes;
 codes! {
     SLOW_MOMENT = "DXT-V001",
         "For part of the run, calls of most ranks take longer than at other times.",
-        "Reported if one holds: (1) in time windows, >= 2 % of the run, slowdown = median over ranks of time / peers \
-         (operation, size class, file) >= min_slowdown, p <= false_discovery_rate / (4 x windows), rate < 0.7 x other \
-         times; (2) slowdown >= 1.5 for >= 0.25 of the windows or calls (2.25, if less), p <= false_discovery_rate / (4 x \
-         windows^2); (3) or growth >= 1.5 from first to last quarter (Kendall's tau >= 0.75), rate < 0.85; (4) >= 3 times (once if >= 0.9), >= 0.6 of the processes are in \
-         outliers (DXT-V002) that end together, with >= 0.7 of all excess; (5) 2 or 3 stalls with no fast call \
-         between. Saving: excess over the peers.",
+        "Slowdown of a time window = median over ranks of call time / time of peers (same operation, size class, \
+         file). Reported if one holds: (1) windows of >= 2 % of the run have slowdown >= min_slowdown, p <= \
+         false_discovery_rate / (4 x windows), and throughput < 0.7 x that at other times; (2) a range of windows has \
+         slowdown >= 1.5 (2.25 if the range has < 0.25 of windows and of calls), p <= false_discovery_rate / (4 x \
+         windows^2); (3) slowdown grows >= 1.5 times from the first to the last quarter of the run (Kendall's tau >= \
+         0.75), throughput < 0.85 x; (4) >= 3 times (once if >= 0.9 of the processes), >= 0.6 of the processes have \
+         outliers (DXT-V002) that end together, with >= 0.7 of the time that all outliers lose; (5) 2 or 3 calls \
+         stall with no fast call between. Saving: time above that of the peers.",
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
         "own rule: a cause outside the program slows all ranks for a while, then ends";
     STALL = "DXT-V002",
         "One call, or two or three, took far longer than similar calls, and the job waited.",
-        "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) and \
-         4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; (2) \
-         the 3 longest outliers of a kind of call take >= 0.8 of the excess of all; (3) no slow rank, node, target or \
-         file explains > 0.3 of their time. Spread = log(median / first quartile) / 0.6745. Calls that begin and end \
-         together, within 0.35 of the longest, are one stall. Saving: excess over the peers, plus file lock waits of \
-         others during the stall.",
+        "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) \
+         and 4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; \
+         (2) the 3 longest outliers of a kind of call have >= 0.8 of the excess (time above that of peers) of all; \
+         (3) no slow rank, node, target or file explains > 0.3 of their time. Spread = log(median / first quartile) / \
+         0.6745. Calls that begin and end together, within 0.35 of the longest, are one stall. Saving: excess, plus \
+         the time that other processes wait for file locks during the stall.",
         "Repeat the run to see whether the stall recurs before blaming a rank: a failover or an eviction of a storage \
          server takes tens of seconds.",
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
         "A few calls are slow outliers, on no particular rank, node or target.",
-        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest take < 0.8 of the excess of all; (2) no rank, \
-         node or target has >= 0.8 of them; (3) they are not > 0.1 of >= 100 calls: storage then serves in two ways, as cache \
-         and disk; or (4) of the files that processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A \
-         folder or file suffix with >= 0.8 of the excess, at >= 3 x the cost per call of other files, is named, and \
-         (3) does not apply. Saving: excess over the peers.",
+        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest have < 0.8 of the excess (time above that \
+         of peers) of all; (2) no rank, node or target has >= 0.8 of the outliers; (3) outliers are <= 0.1 of the \
+         calls if calls >= 100: more show two ways of service, as by cache and by disk; or (4) of the files that \
+         processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A folder or file suffix with >= 0.8 \
+         of the excess, at >= 3 x the cost per call of other files, is named, and (3) does not apply. Saving: excess \
+         of the outliers.",
         "Make fewer, larger and collective calls: if every rank waits for all others, the slowest of all calls \
-         decides.",
+         decides how long all ranks take.",
         "own rule: waits for the slowest of many calls grow with their number";
     UNCOVERED = "DXT-V004",
         "One kind of call takes much of the time in I/O, and no finding explains it.",
         "Reported if (1) time of one kind of call, or of MPI-IO and HDF5 outside system calls, that no finding \
          explains >= uncovered_share of the time in I/O; (2) time in I/O >= io_matters_share of the run.",
-        "Compare the rate with what the file system can do, and with another run (`dxt-analyze compare`).",
+        "Compare the rate of these calls with what the file system can do, and with another run (`dxt-analyze \
+         compare`).",
         "own rule: unexplained time is worth knowing";
     LOCK_WAITS = "DXT-V005",
         "Processes wait for file locks that other processes hold.",
@@ -92,12 +96,13 @@ codes! {
     ALIASING = "DXT-V011",
         "Ranks hit the same storage target at the same time while the other targets idle, or requests reach few of a \
          file's many targets.",
-        "Reported if (1) >= 4 processes begin requests on a file with >= 4 targets in >= 8 time windows of a median \
-         call's length, in >= 0.5 of these >= 0.75 of them on one target, not one stripe; (2) they take >= 1.2 x those \
-         in other windows, if >= 8, and >= 2 x the fastest; (3) no target has > 2.5 x its share of the run; or (4) >= \
-         0.8 of a queue (DXT-V006) is on files whose requests span >= 2 x stripe size x stripe count, but reach <= 0.5 \
-         of the targets (reached: >= 0.02 of the bytes). Saving: time - fastest x calls x processes per target (>= 1) \
-         if spread over all; (4) as DXT-V006.",
+        "Reported if (1) in >= 8 time windows, each as long as the median call, >= 4 processes begin requests on a \
+         file with >= 4 targets, and in >= 0.5 of these windows, >= 0.75 of the processes begin on one target, but \
+         not on one stripe; (2) requests in such windows take >= 1.2 x those in other windows (if >= 8), and >= 2 x \
+         the fastest; (3) no target has > 2.5 x an even share of the run's requests; or (4) >= 0.8 of a queue \
+         (DXT-V006) is on files whose requests span >= 2 x stripe size x stripe count, but reach <= 0.5 of the \
+         targets (reached: >= 0.02 of the bytes). Saving: time - fastest x calls x processes per target (>= 1) if \
+         spread over all; for (4), as for DXT-V006.",
         "Choose a distance of ranks' blocks that is no multiple of stripe count times stripe size, or let each rank \
          start at a different block.",
         "own rule; Lustre Operations Manual, chapter on striping";
@@ -112,27 +117,29 @@ codes! {
     LATE_TO_MEET = "DXT-V013",
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",
         "Reported if, with lateness at a synchronization point (barrier, reduction) = longest wait - own wait - own \
-         I/O time above the first quartile, (1) one rank of >= 3, or <= half set apart by >= 0.5 of the largest \
-         lateness, is last >= 2 times; (2) saving > 0.7 of that of all last ranks (0.5 for a part of the ranks); (3) \
-         the others' median wait >= 0.5 x saving; (4) p < 0.01 by chance, or saving >= io_matters_share; or (5) >= 3 \
-         ranks alternate, at >= 0.4 of the points last by >= 3 x the second's lateness. Not with DXT-C039 or DXT-L008. \
-         Saving: lateness - that of the last other rank.",
-        "Give the late rank less to compute, or find out what slows it (another process on its cores, a slower node).",
+         I/O time above the first quartile, (1) one of >= 3 ranks, or at most half of the ranks, if later than all \
+         others by >= 0.5 of the largest lateness, arrives last >= 2 times; (2) saving > 0.7 of that of all last \
+         ranks (0.5 for a part of the ranks); (3) the others' median wait >= 0.5 x saving; (4) p < 0.01 by chance, or \
+         saving >= io_matters_share; or (5) >= 3 ranks alternate, at >= 0.4 of the points last by >= 3 x the lateness \
+         of the second-last rank. Not reported with DXT-C039 or DXT-L008. Saving: lateness - lateness of the last \
+         other rank.",
+        "Give the late rank less to compute, or find out what slows this rank (another process on its cores, a slower \
+         node).",
         "own rule: waiting for a rank is no I/O time, but is saved if that rank arrives earlier";
     ASKED_AGGREGATORS = "DXT-V014",
         "A hint, or a parameter of Open MPI, limits collective calls to few aggregators.",
         "Reported if, with aggregators = processes with >= 0.05 of the bytes of the busiest in system calls inside \
-         collective calls on the file, and n = min(ranks that make these, nodes), with at least 4 nodes assumed if \
-         there is 1 aggregator, (1) aggregators <= the number requested; (2) aggregators < n; (3) median request, by \
-         bytes, > 512 KiB. Saving: time of these system calls x (1 - aggregators / n).",
-        "Raise cb_nodes (on one node with cb_config_list), or leave both out; the same holds for \
-         io_ompio_num_aggregators of Open MPI.",
+         collective calls on the file, and n = min(ranks that make the collective calls, nodes), with at least 4 \
+         nodes assumed if there is 1 aggregator, (1) aggregators <= the number requested; (2) aggregators < n; (3) \
+         median request, by bytes, > 512 KiB. Saving: time of these system calls x (1 - aggregators / n).",
+        "Raise the hint cb_nodes (on one node together with cb_config_list), or set neither; with Open MPI's own \
+         MPI-IO, raise the parameter io_ompio_num_aggregators, or do not set it.",
         "own rule; ROMIO's user's guide; ompi_info";
     SYNC_TIME = "DXT-V015",
         "Syncs take much of the time in I/O.",
-        "Reported if time in syncs >= uncovered_share of the time in all calls. Saving: time in syncs, less what slow \
-         units and stalls explain.",
-        "Sync only what must survive a crash of the node; sync while the program computes.",
+        "Reported if time in syncs >= uncovered_share of the time in all calls. Saving: time in syncs, minus the part \
+         that findings on slow ranks, nodes, targets, files and stalls explain.",
+        "Sync only data that must survive a crash of the node; sync in a separate thread while the program computes.",
         "own rule; fsync(2)";
     ASKED_AGAIN = "DXT-V017",
         "Processes repeat metadata queries (stat, access) on the same paths.",
@@ -147,8 +154,8 @@ codes! {
          outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: (0.5 x min(...) as \
          in DXT-V008 - saving of DXT-V009 - max(copy, exchange)) x (1 - 8 / calls per process); copy = 0.2 ns per byte \
          of a process (5 ns if calls have >= 1 MiB on average), exchange = 1 ns per byte of an aggregator.",
-        "Use larger selections and whole chunks in each call, the file's own datatype in memory, and no filling of \
-         what is written anyway (H5Pset_fill_time).",
+        "Use larger selections and whole chunks in each call, the file's own datatype in memory, and no fill values \
+         for data that are written anyway (H5Pset_fill_time).",
         "own rule; HDF5 reference manual, H5Pset_fill_time";
     HDF5_REOPENED = "DXT-V018",
         "A process opens an HDF5 file repeatedly, and HDF5 rereads its metadata each time.",
@@ -158,16 +165,16 @@ codes! {
         "own rule; HDF5 reference manual, H5Fopen";
     WRITTEN_THROUGH = "DXT-V020",
         "Each write waits until storage has the bytes: the file was opened with O_SYNC or O_DSYNC.",
-        "Reported if writes to files opened in this way take longer than as many of the run's cached writes of their \
-         size class (mean of >= 10), else than 2 µs per call + 1 ns per byte. Saving: that excess, less what slow \
-         units and stalls explain.",
+        "Reported if writes to files opened in this way take longer than cached writes of the same size class in the \
+         run (mean of >= 10; without these, 2 µs per call + 1 ns per byte). Saving: the difference, minus the part \
+         that findings on slow ranks, nodes, targets, files and stalls explain.",
         "Open without O_SYNC; call fsync once per step.",
         "own rule; open(2)";
     PAST_CACHE = "DXT-V021",
         "Small reads or writes bypass the page cache: the file was opened with O_DIRECT.",
-        "Reported if reads or writes of < 256 KiB to files opened in this way, and not as in DXT-V020, take longer \
-         than as many of the run's cached calls of their kind and size class (mean of >= 10), else than 2 µs per call \
-         + 1 ns per byte. Saving: that excess.",
+        "Reported if reads or writes of < 256 KiB to files opened in this way, but not with O_SYNC or O_DSYNC, take \
+         longer than cached calls of the same kind and size class in the run (mean of >= 10; without these, 2 µs per \
+         call + 1 ns per byte). Saving: the difference.",
         "Open without O_DIRECT, or read and write some MiB at once.",
         "own rule; open(2)";
     SMALL_FILES = "DXT-V022",
@@ -177,19 +184,19 @@ codes! {
          or its transfer if <= 64 KiB, takes >= 0.6 ms on average, or there are >= 1,000 files; (4) closes of >= 5 ms \
          do not take >= 0.6 of the time. Saving: opens, closes and other metadata calls, and, with <= 2 transfers per \
          open, transfer time x 512 KiB / (512 KiB + size).",
-        "Pack them into one file, or copy them to the node first.",
+        "Pack the small files into one, or copy them to the node's own disk first.",
         "own rule: each file costs an open, a close and a short transfer";
     TEMPORARY_FILES = "DXT-V023",
         "Files are created, used briefly and removed again.",
         "Reported if >= 16 files that are unlinked in the run (1) move <= 512 KiB per open; (2) are written, or \
          neither written nor read. Saving: time of all calls on them, without outliers, - 2 µs per call - 1 ns per \
          byte, as in memory.",
-        "Keep such data in memory, or reuse one file.",
+        "Keep temporary data in memory, or reuse one file.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
         "Writes to standard output or standard error wait for their reader: no storage is involved.",
-        "All writes on `<stdout>` or `<stderr>`: the tracer records those that take >= 1 ms on a pipe, a socket or a \
-         terminal. Saving: their time.",
+        "Reported if there are writes to `<stdout>` or `<stderr>`: the tracer records those that take >= 1 ms on a \
+         pipe, a socket or a terminal. Saving: time of these writes.",
         "Print less, let one rank print, or redirect the output to a file.",
         "own rule: pipe(7), a full pipe blocks its writer";
     HDF5_AMPLIFIED = "DXT-V024",
@@ -207,7 +214,7 @@ codes! {
         "A process rewrites a small file many times.",
         "Reported if a process (1) opens a file >= 16 times; (2) writes >= 6 x the bytes that the file holds; (3) \
          reads < 0.5 x what it writes; (4) the file holds <= 16 MiB; the file with the largest saving is reported. \
-         Saving: time of its calls on the file, without outliers, x 15/16.",
+         Saving: time of the process's calls on the file, without outliers, x 15/16.",
         "Write the file less often, or only what has changed.",
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",
@@ -221,11 +228,11 @@ codes! {
     POLLED = "DXT-V027",
         "Processes poll for a lock file, a lock or a file that others create, too often or too rarely.",
         "Reported if (1) >= 4 opens (EEXIST), 2 locks (EAGAIN, EACCES) or 8 queries (ENOENT) of a process fail in a \
-         row, >= 1 per second, until one succeeds; (2) its transfers, or calls on other files, are in <= 0.25 of the \
-         time windows between, and all ranks do not synchronize; (3) it does not create the file; or (4) the trace \
-         shows when another process's call on it, or rename in its folder, ended: 4 failures, 1 per second, or 3 waits \
-         of the process, or 3 of >= 2 failures for the file. Saving: largest sum of waits of a process, (4) from that \
-         end on.",
+         row, >= 1 per second, until one succeeds; (2) in <= 0.25 of the time windows between, the process transfers \
+         data or makes calls on other files, and the ranks do not synchronize; (3) the process does not create the \
+         file; or (4) the trace shows when another process's call on the file, or rename in its folder, ended, and \
+         there are 4 failures in a row (1 per second), or 3 waits of the process, or 3 waits of >= 2 failures each \
+         for the file. Saving: largest sum of waits of a process; for (4), from the end of that call or rename on.",
         "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
     HDF5_FLUSHED = "DXT-V028",
@@ -234,13 +241,14 @@ codes! {
          min(1, flush time / t) x (1 - 1 / flushes), with t = time of syncs and writes of < 128 KiB inside HDF5, s = \
          syncs + writes x 512 KiB / (512 KiB + size). If bytes written to storage >= 2 x dataset bytes, longer writes \
          count too, in s x (1 - dataset bytes / bytes written).",
-        "Flush when a step is complete; closing a file writes all of it.",
+        "Call H5Fflush once when a step is complete; closing a file writes all of it.",
         "own rule; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",
         "A header, an index or a record count is rewritten between records.",
-        "Reported if writes of one size class (a factor of two) of a process to a file (1) are >= 8, and > 2 per open; \
-         (2) lie in <= 64 KiB and write it >= 4 times; (3) are 0.3 to 3 per other write; (4) lie in <= 0.25 x the \
-         bytes of the other writes. Saving: time of these writes, without outliers, x (1 - 1 / writes).",
+        "Reported if writes of one size class (a factor of two) of a process to a file (1) are >= 8, and > 2 per \
+         open; (2) lie in a range of <= 64 KiB and write that range >= 4 times; (3) are 0.3 to 3 per other write; (4) \
+         lie in <= 0.25 x the bytes of the other writes. Saving: time of these writes, without outliers, x (1 - 1 / \
+         writes).",
         "Write the header when the file is closed, or once per many records.",
         "own rule: only the last version counts";
     STREAM_BUFFER = "DXT-V030",
@@ -262,45 +270,48 @@ codes! {
     FIRST_CALLS = "DXT-V032",
         "The first call of each process, or of each process after a pause, takes far longer than the others.",
         "Reported if outliers (DXT-V002) of <= 1 s (1) are first calls of their kind of >= 3 processes and >= 0.5 of \
-         those that make such calls, with >= 0.98 of the excess, at >= 4 calls per process; or (2) are first calls \
-         after a pause or synchronization point, of >= 3 processes, with >= 0.8 of the excess, at >= 2 bursts per \
-         process and >= 4 calls per burst. Saving: excess over the peers. Severity: info below high_run_share; (2) \
-         warn at most.",
-        "Ignore these calls in a longer run: setup happens once. If they take much of the run, start them earlier, \
-         in parallel with other work, or stagger the ranks.",
+         those that make such calls, with >= 0.98 of the excess (time above that of peers), at >= 4 calls per \
+         process; or (2) are first calls after a pause or synchronization point, of >= 3 processes, with >= 0.8 of \
+         the excess, at >= 2 bursts per process and >= 4 calls per burst. Saving: the excess. Severity: info below \
+         high_run_share; (2) warn at most.",
+        "Ignore first calls in a longer run: setup happens once. If first calls take much of the run, make them \
+         earlier, in parallel with other work, or stagger the ranks.",
         "own rule: connections, memory and caches are set up once";
     TINY_COLLECTIVE = "DXT-V033",
         "Collective MPI-IO calls move few bytes of all ranks together.",
-        "Reported if collective reads (or writes) that the program makes on a file, with >= 2 ranks, (1) are >= 16 per \
-         rank; (2) move <= 64 KiB of all ranks together per call, on average. Saving: time of requests of < 128 KiB \
-         inside them, without outliers, x 512 KiB / (512 KiB + size).",
-        "Gather the data of many steps, and write them in one collective call.",
-        "own rule: each call costs an exchange and a request";
+        "Reported if collective reads (or writes) that the program makes on a file, with >= 2 ranks, (1) are >= 16 \
+         per rank; (2) move <= 64 KiB of all ranks together per call, on average. Saving: time of requests of < 128 \
+         KiB inside these calls, without outliers, x 512 KiB / (512 KiB + size).",
+        "Combine the data of many steps, and read or write them in one collective call.",
+        "own rule: each call costs a data exchange and a request";
     READ_BEFORE = "DXT-V034",
         "Processes read blocks and then overwrite them completely, too soon to have used the data.",
         "Reported if, for a process and file with pairs = reads of >= 64 KiB (256 KiB in logs of other tools) and the \
          same thread's next write of the same bytes, < 1 ns per 32 bytes later, (1) pairs >= 8; (2) pairs >= 0.8 of \
-         such reads and writes however long between; (3) pairs >= 0.5 of its reads; (4) no library uses the file and \
-         it is not mapped. Saving: time of its reads, without outliers, x pairs / reads. Severity: warn at most, since \
-         some bytes may be preserved.",
-        "Do not read the old content if the new one does not depend on it; if few bytes change, write only those.",
+         such reads and writes however long between; (3) pairs >= 0.5 of the process's reads of the file; (4) no \
+         library uses the file, and the file is not mapped into memory. Saving: time of these reads, without \
+         outliers, x pairs / reads. Severity: warn at most, since some bytes may be preserved.",
+        "Do not read the old content if the new content does not depend on it; if few bytes change, write only those \
+         bytes.",
         "own rule: a processor reads at most 32 bytes per ns from its cache";
     SLOW_THREAD = "DXT-V035",
         "One thread of a process takes longer for its reads or writes than others with the same work.",
         "Reported if, of >= 3 threads of a process, (1) each makes >= 16 reads (or writes), with number and mean \
-         length within 1.25 x of the median, on the same files or one of its own; (2) slowdown of one = mean of \
-         log(time / peers), without outliers, against the others (as DXT-O002) >= min_slowdown; (3) p x threads x \
-         processes <= false_discovery_rate, or p x threads if it is the same thread in >= 0.5 of the processes. \
-         Saving: per phase, time of the busiest thread - the same if that thread were as fast as the others.",
+         length within 1.25 x of the median, on the same files or each on a file of its own; (2) slowdown of one \
+         thread = mean of log(time / peers), without outliers, against the other threads (as for DXT-O002) >= \
+         min_slowdown; (3) p x threads x processes <= false_discovery_rate, or p x threads if it is the same thread \
+         in >= 0.5 of the processes. Saving: per phase, time of the busiest thread - time of the busiest thread if \
+         the slow one were as fast as the others.",
         "Check what else that thread does and where it runs; let each thread take the next piece when it finishes one.",
         "own rule: threads with the same work should take the same time";
     CPU_WAIT = "DXT-V036",
         "Processes were ready to run but waited for a processor.",
-        "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 x \
-         length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other \
-         saving: calls with time c in an interval of length l lose wait x c / l, first of their time above the median \
-         of >= 8 peers. Saving: waits / length of a node's processes (each by its thread that waits most) x time with \
-         such intervals, at the node with most. Traces without samples have no such finding.",
+        "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 \
+         x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). No other finding's \
+         saving includes waits for a processor: calls with time c in an interval of length l lose wait x c / l, first \
+         of their time above the median of >= 8 peers. Saving: waits / length of a node's processes (each by its \
+         thread that waits most) x time with such intervals, at the node with most. Traces without samples have no \
+         such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",
@@ -308,7 +319,7 @@ codes! {
         "Reported if, in processes with one thread and recorded waits, time in calls that start operations or wait for \
          them >= 0.9 of the time with one in flight. Saving: time in these calls, without outliers, x min(1, computing \
          time / time in these calls).",
-        "Compute between start and wait, with two alternating buffers; if starting takes the time, use a thread of \
-         your own or io_uring.",
+        "Compute between starting an operation and waiting for it, with two alternating buffers; if starting takes \
+         most of the time, use a thread of your own or io_uring.",
         "own rule; MPI 4.0, 14.4.3; io_submit(2)";
 }

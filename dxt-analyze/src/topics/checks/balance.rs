@@ -42,7 +42,7 @@ fn one_rank(m: &Measured<'_>, out: &mut Verdicts) -> bool {
     let (check, code, least) = ("bytes of the busiest rank", Code::ONE_RANK, m.least.one_rank_share);
     let all: u64 = m.calls.ranks.values().map(|rank| rank.data.bytes).sum::<Sum>().get();
     if m.run.reduced_ranks() > 0 || members(m) < 2 || all == 0 {
-        let why = "fewer than two ranks, ranks reduced to one record, or no bytes moved";
+        let why = "fewer than two ranks, counters only as sums over ranks, or no bytes moved";
         out.skip(check, code, Amount::Ratio(least), why);
         return false;
     }
@@ -79,14 +79,14 @@ fn over_ranks(m: &Measured<'_>, out: &mut Verdicts, one: bool) {
     let least = m.least.straggler_imbalance;
     for (check, code, of, words, enough) in [
         (
-            "bytes over ranks",
+            "imbalance of bytes over ranks",
             Code::BYTE_IMBALANCE,
             (|rank| rank.data.bytes) as fn(&super::calls::Rank) -> u64,
             words::byte_imbalance as fn(f64, u64, &[(String, u64)]) -> Words,
             m.least.traffic_min_bytes,
         ),
         (
-            "time in reads and writes over ranks",
+            "imbalance of time in reads and writes over ranks",
             Code::TIME_IMBALANCE,
             |rank| rank.data.time_ns,
             words::time_imbalance,
@@ -134,11 +134,13 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
     let least = m.least.shared_file_imbalance;
     for (check, code, of) in [
         (
-            "bytes read of a shared file over its ranks",
+            "imbalance of bytes read from a shared file over its ranks",
             Code::SHARED_READ_IMBALANCE,
             (|file| &file.read_by) as fn(&super::file_calls::FileCalls) -> &BTreeMap<ProcessId, u64>,
         ),
-        ("bytes written to a shared file over its ranks", Code::SHARED_WRITE_IMBALANCE, |file| &file.written_by),
+        ("imbalance of bytes written to a shared file over its ranks", Code::SHARED_WRITE_IMBALANCE, |file| {
+            &file.written_by
+        }),
     ] {
         if let Some(why) = m.no_ranks() {
             out.skip(check, code, Amount::Ratio(least), why);
@@ -157,7 +159,7 @@ fn shared_files(m: &Measured<'_>, out: &mut Verdicts) {
                 || "no file shared by several ranks".to_owned(),
                 |most| {
                     let (most, enough) = (units::bytes(most), units::bytes(m.least.traffic_min_bytes));
-                    format!("no file shared by several ranks has {enough} moved: at most {most}")
+                    format!("ranks move at most {most} in any shared file; at least {enough} are needed to judge")
                 },
             );
             out.skip(check, code, Amount::Ratio(least), &why);

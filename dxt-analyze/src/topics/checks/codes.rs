@@ -12,49 +12,50 @@ codes! {
     CALL_MIX = "DXT-C002",
         "The program makes far more reads than writes, or the reverse.",
         "Reported, as info only, if |reads - writes| / (reads + writes), in calls of the program, > intensive_share.",
-        "Change nothing; tune the direction with more calls first.",
+        "No change is needed; when you tune I/O, begin with the direction (reads or writes) that has more calls.",
         "Drishti P01, P02";
     BYTE_MIX = "DXT-C003",
         "The program reads far more bytes than it writes, or the reverse.",
         "Reported, as info only, if |read - written| / (read + written), in bytes that the program moves, > \
          intensive_share.",
-        "Change nothing; tune the direction with more bytes first.",
+        "No change is needed; when you tune I/O, begin with the direction (reads or writes) that has more bytes.",
         "Drishti P03, P04";
     SMALL_READS = "DXT-C004",
         "Many reads are small.",
         "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and \
-         (2) small reads > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
-         of the read time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) reads of < 16 KiB >= 32, \
-         >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of reads < 256 KiB \
-         minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus 1 ns per byte.",
-        "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
+         (2) small reads > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the \
+         read time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) reads of < 16 \
+         KiB >= 32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of \
+         reads < 256 KiB minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus 1 ns per byte.",
+        "Merge small requests: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
         "Many writes are small.",
-        "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; and \
-         (2) small writes > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
-         of the write time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) writes of < 16 KiB >= \
-         32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of writes < \
-         256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus 1 ns per byte.",
-        "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
+        "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; \
+         and (2) small writes > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of \
+         the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) writes of < \
+         16 KiB >= 32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of \
+         writes < 256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus 1 ns per \
+         byte.",
+        "Merge small requests: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P06";
     SMALL_SHARED_READS = "DXT-C006",
         "Many reads of files that several processes share are small.",
         "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
-         Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or > \
-         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB minus the time of the same bytes in \
-         the run's reads >= 1 MiB.",
-        "Use collective MPI-IO, which merges them.",
+         Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or >= \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > 2 x \
+         slow_small_ns and move >= 16 KiB. Saving: time of reads < 256 KiB minus the time of the same bytes in the \
+         run's reads >= 1 MiB.",
+        "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P15";
     SMALL_SHARED_WRITES = "DXT-C007",
         "Many writes to files that several processes share are small.",
         "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
-         Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or > \
-         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB minus the time of the same bytes in \
-         the run's writes >= 1 MiB.",
-        "Use collective MPI-IO, which merges them.",
+         Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or >= \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > 2 x \
+         slow_small_ns and move >= 16 KiB. Saving: time of writes < 256 KiB minus the time of the same bytes in the \
+         run's writes >= 1 MiB.",
+        "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P16";
     RANDOM_READS = "DXT-C008",
         "Many reads go backwards in the file.",
@@ -62,7 +63,7 @@ codes! {
          byte. Reported if (1) random reads > random_share of the reads with a previous one; (2) random reads > \
          random_min. Saving: 2 x the random share of the read time (at most 1) x (time of reads < 1 MiB minus the time \
          of the same bytes in the run's reads >= 1 MiB), without files of <= 64 KiB.",
-        "Sort requests by offset, or use collective MPI-IO, which does so.",
+        "Sort requests by offset, or use collective MPI-IO, which sorts them.",
         "Drishti P11, P12";
     RANDOM_WRITES = "DXT-C009",
         "Many writes go backwards in the file.",
@@ -70,7 +71,7 @@ codes! {
          byte. Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > \
          random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < 1 MiB minus the \
          time of the same bytes in the run's writes >= 1 MiB), without files of <= 64 KiB.",
-        "Sort requests by offset, or use collective MPI-IO, which does so.",
+        "Sort requests by offset, or use collective MPI-IO, which sorts them.",
         "Drishti P13, P14";
     SHARED_INDEPENDENT = "DXT-C010",
         "Processes access a shared file without a single collective call.",
@@ -80,47 +81,47 @@ codes! {
         "Use collective calls, or a file per rank or node.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     METADATA_TIME = "DXT-C011",
-        "A rank spends long in metadata calls.",
+        "A rank spends much time in metadata calls.",
         "Reported if the time of one process in opens, closes, seeks, stats, locks, maps and other metadata calls > \
-         metadata_rank_s. Saving: at most that time, summed over these processes. Always info: DXT-C012 prices the same \
-         calls by the run time that they cost.",
-        "Open files once and keep them open; let one rank stat for all; use fewer files; distribute work that one rank \
-         does for all.",
+         metadata_rank_s. Saving: at most that time, summed over these processes. Severity: always info, since \
+         DXT-C012 rates the same calls by the run time that they cost.",
+        "Open files once and keep them open; let one rank stat files for all ranks; use fewer files; distribute \
+         metadata calls that one rank makes for all.",
         "Drishti P17";
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
-        "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) metadata \
-         calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on average. It is \
-         info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per process at < 5 ms \
-         each). It names one of >= 3 ranks that makes >= 80 % of the saving while the others wait. Saving: time beyond \
-         0.3 ms per call; all of it for processes with >= 200 such calls.",
-        "Open files once and keep them open; let one rank stat for all; use fewer files.",
+        "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) \
+         metadata calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on \
+         average. Severity: info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per \
+         process at < 5 ms each). The title names a rank (of >= 3) whose calls are >= 80 % of the saving while the \
+         others wait. Saving: time beyond 0.3 ms per call; all of it for processes with >= 200 such calls.",
+        "Open files once and keep them open; let one rank stat files for all ranks; use fewer files.",
         "Metadata calls move no data: their time is overhead";
     ONE_RANK = "DXT-C013",
         "One rank moves nearly all bytes.",
         "Reported if (1) one of >= 2 ranks moves >= one_rank_share of all bytes; and (2) all bytes >= \
          traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= 95 % of the bytes outside collective \
          MPI-IO while the others wait; or (4) in a Darshan record of >= 3 ranks, the slowest takes >= 2 x the mean \
-         time and moves >= 90 % of the bytes. Saving: its time x (1 - mean bytes / own bytes); for (4), its time minus \
-         the mean time.",
-        "Let every rank move its own part.",
+         time and moves >= 90 % of the bytes. Saving: this rank's time x (1 - mean bytes / own bytes); for (4), this \
+         rank's time minus the mean time.",
+        "Let every rank read and write its own part of the data.",
         "One rank uses the network link of one node; Drishti P18";
     BYTE_IMBALANCE = "DXT-C014",
         "Ranks move unequal amounts of bytes.",
         "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of bytes > \
          straggler_imbalance; (2) max >= traffic_min_bytes; and (3) no rank has DXT-C013; or, in `report`, (4) a rank \
-         reads or writes > 1.3 x the mean bytes, in the run and in a phase after which the others wait. Saving: its \
-         time in these phases x (1 - mean bytes / own bytes).",
-        "Give ranks equal parts.",
+         reads or writes > 1.3 x the mean bytes, in the run and in a phase after which the others wait. Saving: this \
+         rank's time in these phases x (1 - mean bytes / own bytes).",
+        "Give all ranks equal parts of the data.",
         "Drishti P18; DeRose, Homer & Johnson, Euro-Par 2007";
     TIME_IMBALANCE = "DXT-C015",
         "Ranks spend unequal times in reads and writes.",
         "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of time > \
-         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= 3 ranks \
-         takes >= 2 x the others' mean in one kind of calls outside MPI-IO; or (5) of >= 8 ranks with calls and bytes \
-         within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with a gap \
-         to them >= their max - 10th percentile, and longer than 90 % of them in >= 60 % of >= 3 phases. Saving: time \
-         beyond the mean (4) or median (5) of the others.",
+         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= 3 \
+         ranks takes >= 2 x the others' mean in one kind of calls outside MPI-IO; or (5) of >= 8 ranks with calls and \
+         bytes within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with \
+         a gap to the others >= the others' max - 10th percentile, and longer than 90 % of the others in >= 60 % of \
+         >= 3 phases. Saving: time beyond the mean (4) or median (5) of the others.",
         "Run `dxt-analyze outliers --by rank` and `--by node` to see whether a rank or a node is slow; give ranks equal \
          work.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
@@ -128,13 +129,13 @@ codes! {
         "Ranks read unequal shares of a shared file.",
         "Imbalance = (max - mean) / max x n / (n - 1) over the n ranks that read the file. Reported, as info only, if \
          (1) n >= 2; (2) bytes read >= traffic_min_bytes; (3) imbalance of bytes read > shared_file_imbalance.",
-        "Give ranks equal parts, or use collective calls.",
+        "Give all ranks equal parts of the file, or use collective calls.",
         "Drishti P22";
     SHARED_WRITE_IMBALANCE = "DXT-C017",
         "Ranks write unequal shares of a shared file.",
         "Imbalance = (max - mean) / max x n / (n - 1) over the n ranks that write the file. Reported, as info only, if \
          (1) n >= 2; (2) bytes written >= traffic_min_bytes; (3) imbalance of bytes written > shared_file_imbalance.",
-        "Give ranks equal parts, or use collective calls.",
+        "Give all ranks equal parts of the file, or use collective calls.",
         "Drishti P21";
     NO_MPIIO = "DXT-C018",
         "An MPI program shares files without MPI-IO.",
@@ -188,8 +189,8 @@ codes! {
         "Drishti P09, by overlap instead of the highest offset";
     COMMON_READS = "DXT-C025",
         "Several ranks read the same bytes.",
-        "Common bytes: read beyond the first reading, on files with a 1 MiB cell that >= common_readers_min processes \
-         read. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
+        "Common bytes: read beyond the first reading, on files in which >= common_readers_min processes read the same \
+         piece of 1 MiB. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
          traffic_min_bytes; or, in `report`, if half of the processes, and >= 8, read (3) a range of <= 8 x the mean \
          read, by reads of < 128 KiB; or (4) one range of <= 4 MiB. Saving: time of these reads x (1 - 1 / readers), \
          plus the time that other requests wait behind them.",
@@ -205,35 +206,37 @@ codes! {
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
         "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
-         all bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of temporary data, if >= 80 % of \
-         either saving is on files of the other. Saving: time of these writes x overwritten bytes / their bytes.",
+         all bytes written; (2) >= traffic_min_bytes. DXT-C026 and DXT-C027 become one finding, on temporary data, if \
+         >= 80 % of either saving is on files of the other. Saving: time of these writes x overwritten bytes / their \
+         bytes.",
         "Write bytes once, when they are final; keep temporary data in memory or on node-local storage.",
         "Drishti P10, by overlap";
     UNASKED = "DXT-C028",
         "MPI-IO reads bytes that no call requested.",
         "Unrequested bytes = bytes read inside MPI-IO reads - bytes requested + all bytes read inside MPI-IO writes \
-         (read-modify-write). Reported if (1) unrequested bytes >= traffic_share x bytes moved on the files of MPI-IO; \
-         (2) unrequested bytes >= traffic_min_bytes. Saving: time of reads and writes inside MPI-IO x (1 - bytes \
-         requested / bytes moved), each; all of it where none were requested.",
+         (read-modify-write). Reported if (1) unrequested bytes >= traffic_share x bytes moved on the files of \
+         MPI-IO; (2) unrequested bytes >= traffic_min_bytes. Saving: time of reads and writes inside MPI-IO x (1 - \
+         bytes requested / bytes moved), for reads and writes separately; all of their time if no bytes were \
+         requested.",
         "Use collective calls, or hints that disable data sieving (romio_ds_read=disable, romio_ds_write=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     READ_RUNS = "DXT-C029",
         "Small reads are consecutive in the file: one larger read could replace many.",
-        "Run: reads of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
-         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
-         saved_calls_min / 10 if as many small reads take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB, outside HDF5, minus the time of the \
-         same bytes in the run's reads >= 1 MiB, x the saved calls' share.",
+        "Sequence: reads of < small_request_bytes, each beginning where the thread's previous one ended, without a \
+         sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
+         saved_calls_min, or >= saved_calls_min / 10 if as many small reads take >= slow_small_ns each, have >= 50 % \
+         of the read time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of reads < 256 \
+         KiB, outside HDF5, minus the time of the same bytes in the run's reads >= 1 MiB, x the saved calls' share.",
         "Read more at once: one call per MiB or more.",
         "Each call has a fixed cost, which one large call pays once";
     WRITE_RUNS = "DXT-C030",
         "Small writes are consecutive in the file: one larger write could replace many.",
-        "Run: writes of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
-         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
-         saved_calls_min / 10 if as many small writes take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB, outside HDF5, minus the time of the \
-         same bytes in the run's writes >= 1 MiB, x the saved calls' share.",
-        "Collect them in a buffer and write it in one call.",
+        "Sequence: writes of < small_request_bytes, each beginning where the thread's previous one ended, without a \
+         sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
+         saved_calls_min, or >= saved_calls_min / 10 if as many small writes take >= slow_small_ns each, have >= 50 % \
+         of the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of writes < 256 \
+         KiB, outside HDF5, minus the time of the same bytes in the run's writes >= 1 MiB, x the saved calls' share.",
+        "Collect small writes in a buffer, and write the buffer in one call.",
         "Each call has a fixed cost, which one large call pays once";
     SLOW_SMALL_WRITES = "DXT-C031",
         "Small writes wait for storage instead of the page cache.",
@@ -263,7 +266,7 @@ codes! {
          outside MPI-IO; or (3) >= 4 by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
          opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
          outside system calls.",
-        "Keep it open between accesses.",
+        "Keep the file open between accesses.",
         "Each open sends a request to the metadata server, and each close may write the cache back";
     OPEN_PER_ACCESS = "DXT-C035",
         "Files are opened for every one or two reads or writes.",
@@ -283,7 +286,7 @@ codes! {
         "Reported if opens, closes, stats, locks and other metadata calls (no seeks) that begin in one second >= \
          metadata_rate. Saving: time of opens and other metadata calls outside MPI-IO and HDF5 x (1 - 1 / calls), per \
          process, file and operation.",
-        "Spread them over time, or avoid them: open once, let one rank stat for all.",
+        "Spread metadata calls over time, or avoid them: open each file once, let one rank stat files for all ranks.",
         "A metadata server answers some 10,000 calls per second for all jobs together";
     IDLE_GAPS = "DXT-C038",
         "No process does I/O for a large part of the run.",
@@ -296,8 +299,8 @@ codes! {
         "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of \
          those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the \
          busy time; or, in `report`, (3) in a phase, >= 4 ranks (all, or those of a file) are in calls for >= 80 % of \
-         the time, their spans add up to <= 1.1 x it, and the next starts at once in >= 80 % of changes. Saving: sum \
-         of the ranks' times minus the longest, at most what ranks wait.",
+         the time, their spans (first to last call) add up to <= 1.1 x that time, and in >= 80 % of changes, the next \
+         rank starts at once. Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
         "While one process moves bytes, the other ranks and most storage targets idle";
 }

@@ -221,7 +221,7 @@ fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
         m.costly(code, words, which.about(calls), all.saved_ns)
     });
     let looked = format!(
-        "{} with {} in total",
+        "{} of consecutive calls, with {} in total",
         units::counted(all.runs, "run"),
         units::counted(all.in_runs.count, which.singular)
     );

@@ -21,7 +21,7 @@ pub(super) fn judge(measured: &Measured<'_>, out: &mut Verdicts) {
             ("bytes read by several ranks", Code::COMMON_READS),
             (READ_BACK.check, READ_BACK.code),
             (OVERWRITTEN.check, OVERWRITTEN.code),
-            ("bytes read by MPI-IO beyond requests", Code::UNASKED),
+            ("bytes read by MPI-IO beyond the program's requests", Code::UNASKED),
         ] {
             out.skip(check, code, Amount::Ratio(measured.least.traffic_share), what);
         }
@@ -174,7 +174,8 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
 }
 
 fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
-    let (check, code, least) = ("bytes read by MPI-IO beyond requests", Code::UNASKED, m.least.traffic_share);
+    let (check, code, least) =
+        ("bytes read by MPI-IO beyond the program's requests", Code::UNASKED, m.least.traffic_share);
     // The bytes requested by collective calls are complete only if the trace has all ranks and calls.
     let whole = m.run.selection.is_empty() && m.run.health.absent_ranks == 0 && m.run.missing_segments() == 0;
     let unasked = |sums: &FileSums| {

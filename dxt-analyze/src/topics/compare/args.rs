@@ -14,16 +14,16 @@ pub struct Args {
     /// Repeats of the second run, as in compare A1 A2 A3 -- B1 B2 B3
     #[arg(last = true, value_name = "REPEAT")]
     pub after: Vec<PathBuf>,
-    /// Select ranks, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
+    /// Use these ranks only, as in 0,4:7,12: for rank 0, ranks 4 to 7, and all from 12
     #[arg(long, value_name = "RANKS", help_heading = "Selection")]
     pub ranks: Option<String>,
-    /// Select files by pattern; a pattern without a slash is compared with the last part of a path
+    /// Use only files that match this pattern, such as '*.h5'; a pattern without a slash is compared with the last part of a path
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub files: Vec<String>,
-    /// Select I/O layers
+    /// Use only calls of these I/O layers
     #[arg(long, value_enum, ignore_case = true, help_heading = "Selection")]
     pub layer: Vec<LayerName>,
-    /// TOML file with other thresholds for verdicts (listed in docs/analyses.md)
+    /// TOML file with thresholds for findings that replace the defaults (docs/analyses.md lists them)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
     /// Output format and destination

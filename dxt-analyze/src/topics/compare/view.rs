@@ -208,7 +208,9 @@ fn operation_table(rows: &[OperationRow]) -> Table {
     let rate = |row: &OperationRow, sum: &Totalled| Cell::maybe(sum.bandwidth().filter(|_| row.is_data), Cell::Rate);
     let slower = |over: Option<Over>| Cell::maybe(over, |over| Cell::Times(over.slower));
     let chance = |over: Option<Over>| Cell::maybe(over, |over| Cell::Text(units::chance(over.q)));
-    Table::of("operations", "Operations (slower: ratio by the median over calls, and over the ranks' means)", rows)
+    let title =
+        "Operations: how many times slower now, by the median over calls (Slower) and over the ranks' means (Ranks)";
+    Table::of("operations", title, rows)
         .column("Operation", "operation", |row| Cell::Text(row.group.title()))
         .column("Calls", "calls_before", |row| Cell::Count(row.before.calls))
         .csv("bytes_before", |row| Cell::Bytes(row.before.bytes))

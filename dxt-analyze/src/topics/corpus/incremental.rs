@@ -83,7 +83,7 @@ pub(super) fn collect(args: &Args, place: &Path, at_a_time: usize) -> Result<(Co
     let slow_runs = groups.slow(workers.thresholds());
     incoming.settle(&slow_runs.iter().map(|slow| slow.job.clone()).collect(), &mut unread)?;
     remarks.extend(unread.values().map(|why| {
-        format!("{why:#}. Runs of that day that are stored after the damaged place are compared with no other run; their rows in the tables exist.")
+        format!("{why:#}. Runs of that day that are stored after the damaged place are in the tables, but are not compared with other runs.")
     }));
     let kept = (before + new - rows.len()) as u64;
     let changed = rows.len() - new;

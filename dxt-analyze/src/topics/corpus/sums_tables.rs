@@ -23,9 +23,9 @@ fn groups(name: &'static str, title: &str, who: Head, rows: &[GroupRow], shown: 
         .column("Jobs", "jobs", |row| Cell::Count(row.sums.jobs))
         .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
         .column("Written", "bytes_written", |row| Cell::Bytes(row.sums.bytes_written))
-        .column("Of all", "share_of_bytes", |row| Cell::Share(row.share_of_bytes))
+        .column("Of all bytes", "share_of_bytes", |row| Cell::Share(row.share_of_bytes))
         .column("I/O time", "io_s", |row| duration(row.sums.io_ns))
-        .column("Of all", "share_of_io", |row| Cell::Share(row.share_of_io))
+        .column("Of all I/O", "share_of_io", |row| Cell::Share(row.share_of_io))
         .column("Of runtime", "io_share", |row| Cell::maybe(row.sums.io_share, Cell::Share))
         .csv("files", |row| Cell::Count(row.sums.files))
         .most(shown)
@@ -36,7 +36,7 @@ pub(crate) fn interfaces(rows: &[InterfaceRow]) -> Table {
     Table::of("interfaces", "Interfaces that programs call", rows)
         .column("Interface", "interface", |row| Cell::text(row.interface))
         .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
-        .column("Of all", "share_of_jobs", |row| Cell::Share(row.share_of_jobs))
+        .column("Of all jobs", "share_of_jobs", |row| Cell::Share(row.share_of_jobs))
         .column("Calls", "calls", |row| Cell::Count(row.calls))
         .column("Bytes", "bytes", |row| Cell::Bytes(row.bytes))
         .column("Time", "time_s", |row| duration(row.time_ns))
@@ -44,7 +44,7 @@ pub(crate) fn interfaces(rows: &[InterfaceRow]) -> Table {
 }
 
 pub(crate) fn io_shares(rows: &[ShareRow]) -> Table {
-    Table::of("io_shares", "Share of the runtime in I/O", rows)
+    Table::of("io_shares", "Number of jobs by the share of the runtime in I/O: mean over ranks, and slowest rank", rows)
         .column("Of runtime", "io_share", |row| Cell::text(row.share))
         .column("Jobs, mean", "jobs", |row| Cell::Count(row.jobs))
         .column("Jobs, slowest rank", "jobs_by_slowest", |row| Cell::Count(row.jobs_by_slowest))
@@ -52,7 +52,7 @@ pub(crate) fn io_shares(rows: &[ShareRow]) -> Table {
 }
 
 pub(crate) fn directions(rows: &[DirectionRow]) -> Table {
-    Table::of("directions", "Reading and writing", rows)
+    Table::of("directions", "Jobs by whether they read and write", rows)
         .column("Jobs that", "direction", |row| Cell::text(row.direction))
         .column("Jobs", "jobs", |row| Cell::Count(row.jobs))
         .column("Read", "bytes_read", |row| Cell::Bytes(row.bytes_read))
@@ -64,7 +64,7 @@ pub(crate) fn file_sizes(rows: &[SizeRow]) -> Table {
     Table::of("file_sizes", "Files by the extent that was read or written", rows)
         .column("Size", "size", |row| Cell::text(row.size))
         .column("Files", "files", |row| Cell::Count(row.sums.files))
-        .column("Of all", "share", |row| Cell::maybe(row.share, Cell::Share))
+        .column("Of all files", "share", |row| Cell::maybe(row.share, Cell::Share))
         .column("Read", "bytes_read", |row| Cell::Bytes(row.sums.bytes_read))
         .column("Written", "bytes_written", |row| Cell::Bytes(row.sums.bytes_written))
         .done()

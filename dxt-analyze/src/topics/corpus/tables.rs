@@ -161,7 +161,7 @@ fn remarks(corpus: &Corpus) -> Vec<String> {
     let mut out = Vec::new();
     if corpus.incomplete > 0 {
         out.push(format!(
-            "Incomplete: {} with damaged or absent data, or operations without segments (column `complete`): `dxt-analyze summary LOG` shows the details.",
+            "Incomplete: {} with damaged or absent data, or with operations that have only counters (column `complete`): `dxt-analyze summary LOG` shows the details.",
             units::counted(corpus.incomplete, "job")
         ));
     }

@@ -137,8 +137,8 @@ impl Keys {
     }
 
     fn remark(&self) -> Option<String> {
-        let text = "with the job id and start of another job; ~2, ~3, ... is appended to the key. Causes: several programs of a batch \
-                    job, or the same log twice";
+        let text = "with the same job id and start as another job: ~2, ~3, ... is appended to the job's key. Possible causes: \
+                    several programs of a batch job, or a copy of a log";
         (self.repeated > 0).then(|| format!("{} {text}", crate::text::units::counted(self.repeated, "job")))
     }
 }

@@ -116,16 +116,19 @@ impl Worker {
             .stdout(Stdio::piped())
             .stderr(errors)
             .spawn()
-            .context("failed to start a worker")?;
+            .context("failed to start a second process of dxt-analyze, which reads jobs")?;
         let questions = Mutex::new(child.stdin.take());
-        let answers = child.stdout.take().context("failed to listen to a worker")?;
+        let answers =
+            child.stdout.take().context("failed to read from a second process of dxt-analyze, which reads jobs")?;
         let waiting: Waiting = Arc::new(Mutex::new(Some(FxHashMap::default())));
         let last_words = child.stderr.take().map(|errors| std::thread::spawn(|| last_words(errors)));
         let mut worker = Self { child, questions, waiting, listener: None, last_words };
         let mut answers = BufReader::new(answers);
         let mut first = String::new();
-        answers.read_line(&mut first).context("failed to listen to a worker")?;
-        ensure!(first.trim_end() == READY, "a worker does not answer");
+        answers
+            .read_line(&mut first)
+            .context("failed to read from a second process of dxt-analyze, which reads jobs")?;
+        ensure!(first.trim_end() == READY, "a second process of dxt-analyze, which reads jobs, does not answer");
         let waiting = Arc::clone(&worker.waiting);
         worker.listener = Some(std::thread::spawn(move || listen(answers, &waiting)));
         Ok(worker)

@@ -17,20 +17,21 @@ codes! {
         "Amplification = bytes that POSIX reads inside MPI-IO reads / bytes requested; for writes, bytes that POSIX \
          reads and writes inside MPI-IO writes / bytes requested. Reported if, on a file, that of reads or of writes \
          >= sieving_amplification. If most calls are collective, the gaps lie between all ranks' pieces. Saving: time \
-         of reads, writes and locks inside MPI-IO x (1 - bytes requested / bytes moved), each; all of it where none \
-         were requested.",
+         of reads, writes and locks inside MPI-IO x (1 - bytes requested / bytes moved), for reads and writes \
+         separately; all of their time if no bytes were requested.",
         "Use collective calls with a file view; set romio_ds_write=disable or romio_ds_read=disable where pieces are \
          few and large; in collective calls, write data without gaps (on Lustre: romio_lustre_ds_in_coll=disable).",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     LATE_RANKS = "DXT-L003",
         "All ranks wait in collective calls for ranks that arrive last.",
-        "Reported if (1) time from each start to the last start >= arrival_wait_share x time in the calls, where no \
-         rank left before; or, in `report`, by lateness = compute time since the previous collective call - its first \
-         quartile over ranks, the latest ranks (2) arrive last >= 2 times; (3) cause > 50 % of all waits (logs: > 70 \
-         %, by time in collective opens); and (4) p x ranks < 0.01 or saving >= io_matters_share of the run; or (5) \
-         another rank each time, of >= 3, arrives last at >= 40 % of the calls. Saving: last arrival minus that of the \
-         other ranks, summed over calls.",
-        "See what the late rank does between two calls; balance the work, and check its node.",
+        "Reported if (1) time from each rank's start to the last rank's start >= arrival_wait_share x time in the \
+         calls, over calls that no rank left before the last start; or, in `report`, by lateness = compute time since \
+         the previous collective call - its first quartile over ranks, the latest ranks (2) arrive last >= 2 times; \
+         (3) cause > 50 % of all waits (logs: > 70 %, by time in collective opens); and (4) p x ranks < 0.01 or \
+         saving >= io_matters_share of the run; or (5) another rank each time, of >= 3, arrives last at >= 40 % of \
+         the calls. Saving: last arrival minus that of the other ranks, summed over calls.",
+        "See what the last rank to arrive does between two collective calls; balance the work, and check that rank's \
+         node.",
         "Xu et al., DXT, CUG 2017, Figure 6; Drishti's 15 % for stragglers";
     COMMUNICATION = "DXT-L004",
         "Collective calls spend their time in communication rather than in storage.",
@@ -44,10 +45,11 @@ codes! {
     AGGREGATORS = "DXT-L005",
         "Collective buffering has too few or too many aggregators.",
         "Needed = min(stripes, ranks), or nodes if stripes are unknown. Reported if (1) aggregators < needed; and (2) \
-         the busiest's system calls x ranks >= storage_share x time of the collective calls; or (3) they write and are \
-         > 2 x stripes; or, in `report`, (4) in a Darshan record of >= 3 ranks, one takes >= 2 x the mean and moves >= \
-         90 % of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / possible ones); possible: one per \
-         node, >= 4 if there is 1, at most one per rank and per stripe of a call; for (4), 0.66 x its time.",
+         system call time of the busiest aggregator x ranks >= storage_share x time of the collective calls; or (3) \
+         aggregators that write > 2 x stripes; or, in `report`, (4) in a Darshan record of >= 3 ranks, one rank takes \
+         >= 2 x the mean time and moves >= 90 % of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / \
+         possible ones); possible: one per node, >= 4 if there is 1, at most one per rank and per stripe of a call; \
+         for (4), 0.66 x the time of that rank.",
         "Set cb_nodes to the stripe count (or the number of nodes), or stripe wider.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999; Lustre Operations Manual, chapter on \
          striping";
@@ -61,11 +63,11 @@ codes! {
         "Drishti's check of collective operations";
     NO_BUFFERING = "DXT-L007",
         "Collective calls are not buffered: every rank makes its own small requests.",
-        "Reported if (1) >= 2 ranks have bytes; (2) as many ranks make system calls; (3) system calls >= collective \
-         calls; (4) mean request < small_request_bytes and < 2 x mean call. If mean request <= 0.5 x mean call, and \
-         ranks with system calls >= 2 x stripes (or nodes), aggregators or their buffers cut calls up. Saving: with >= \
-         2 system calls per call, time of requests < 256 KiB minus the time of the same bytes in the run's requests >= \
-         1 MiB.",
+        "Reported if (1) >= 2 ranks have bytes; (2) the same number of ranks make system calls; (3) system calls >= \
+         collective calls; (4) mean request < small_request_bytes and < 2 x mean call. If mean request <= 0.5 x mean \
+         call, and ranks with system calls >= 2 x stripes (or nodes), aggregators or their buffers cut calls up. \
+         Saving: with >= 2 system calls per call, time of requests < 256 KiB minus the time of the same bytes in the \
+         run's requests >= 1 MiB.",
         "Set romio_cb_write=enable and romio_cb_read=enable; if aggregators cut calls up, lower cb_nodes and raise \
          cb_buffer_size.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
@@ -78,7 +80,7 @@ codes! {
         "Use more aggregators and more stripes, no lock on the whole file, and no funnelling through one rank.",
         "Wright et al., RIOT, Figures on concurrent POSIX calls; The Computer Journal 56, 2013";
     BUFFER_SIZE = "DXT-L009",
-        "A buffer of fixed size cuts collective calls into many rounds.",
+        "MPI-IO's buffer is too small: it splits each collective call into many requests.",
         "For collective calls. Rounds = requests per call, of ranks that make system calls. Reported if (1) a hint in \
          effect sets the buffer size; (2) mean request = 60 to 100 % of it; (3) rounds >= 3. Saving: (time of these \
          ranks' calls outside system calls - 1 ns x bytes requested by all + time in locks) / these ranks x (1 - 1 / \
@@ -87,7 +89,7 @@ codes! {
         "Carns et al., Understanding and Improving Computational Science Storage Access through Continuous \
          Characterization, 2011";
     SIEVING_BLOCK = "DXT-L010",
-        "The data sieving buffer is smaller than the range of an independent call: each becomes many.",
+        "The data sieving buffer is smaller than the range of an independent call: each call becomes many requests.",
         "For independent calls. Rounds = requests per call, of ranks that make system calls. Reported if (1) a hint in \
          effect sets the buffer size of data sieving; (2) mean request = 60 to 100 % of it; (3) rounds >= 3. Saving: \
          (time of these ranks' calls outside system calls - 1 ns x bytes requested by all + time in locks) / these \

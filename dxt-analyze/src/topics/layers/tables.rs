@@ -84,7 +84,7 @@ pub(crate) fn ranks(rows: &[RankRow], job: &RankRow, top: usize) -> Table {
 pub(crate) fn files(rows: &[FileRow], top: usize) -> Table {
     Table::of(
         "files",
-        "Files: bytes requested from MPI-IO, and moved by POSIX inside MPI-IO (RMW: read-modify-write)",
+        "Files: bytes requested from MPI-IO, and moved by POSIX inside MPI-IO (R: reads, W: writes, RMW: read-modify-write)",
         rows,
     )
     .column("File", "file", |row| Cell::path(&row.file))

@@ -116,10 +116,10 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.job.folded > 0 {
         out.push(format!(
-            "{} {} not recorded individually: the table of ranks includes their time, the table of calls does not; \
-             system calls that are not recorded individually count as inside reads and writes",
+            "{} {} only counters: the table of ranks includes their time, the table of calls does not; system calls that \
+             have only counters are assumed to be inside MPI-IO reads and writes",
             units::counted(result.job.folded, "MPI-IO call"),
-            units::agree(result.job.folded, "is", "are")
+            units::agree(result.job.folded, "has", "have")
         ));
     }
     let elsewhere = result.elsewhere.system_calls();
@@ -143,7 +143,7 @@ fn remarks(result: &Layers) -> Vec<String> {
     }
     if result.collectives.followed_one_in > 1 {
         out.push(format!(
-            "too many collective operations to track all: sums, and the slowest operations, are of 1 in {} (chosen by hash)",
+            "too many collective operations to track all: sums and slowest operations are those of 1 in {} operations (chosen by hash)",
             result.collectives.followed_one_in
         ));
     }

@@ -19,7 +19,7 @@ pub struct Args {
 /// Options of `ledger`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Processes to list, most time in I/O first
+    /// Number of processes to list, those with most time in I/O first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }

@@ -132,8 +132,8 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     let mut out = Vec::new();
     if ledger.background_ns > 0 {
         out.push(format!(
-            "asynchronous operations (nonblocking, split, io_submit, io_uring) run in the background and are in no row of the table: {} in total, {} with at least one in \
-             flight; {}",
+            "asynchronous operations (nonblocking, split, io_submit, io_uring) run in the background and are in no row of the table: {} summed over operations, and for {} at \
+             least one is in flight; {}",
             units::duration(ledger.background_ns),
             units::duration(ledger.in_flight_ns),
             if ledger.knows_waits {
@@ -147,11 +147,14 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
         out.push("waiting for the last rank is part of the time outside POSIX: single calls are not recorded".into());
     }
     if ledger.followed_one_in > 1 {
-        out.push(format!("waiting is estimated from 1 in {} collective operations", ledger.followed_one_in));
+        out.push(format!(
+            "the time waiting for the last rank is an estimate from 1 in {} collective operations",
+            ledger.followed_one_in
+        ));
     }
     if !ledger.knows_inside {
         out.push(
-            "calls of HDF5 and PnetCDF are left out: the log records the calls inside them as calls of the program"
+            "calls of HDF5 and PnetCDF are left out: the log does not show which MPI-IO and POSIX calls were made inside them, and time would count twice"
                 .into(),
         );
     }

@@ -148,7 +148,10 @@ fn operations(
         operation_findings(&result.operations, args.metric, io_ns, &populations(run, layouts, groups), &run.thresholds);
     if result.operations.is_empty() {
         result.nothing = Some(if run.counters_only() {
-            format!("{}: --by rank, node or file compares sums", run.origin().counters_and_no("single operations"))
+            format!(
+                "{}: use --by rank, node or file, which compare sums",
+                run.origin().counters_and_no("single operations")
+            )
         } else {
             "there are no reads or writes to compare".into()
         });
@@ -325,9 +328,9 @@ fn operation_heading(group: &OperationGroup, metric: Metric, least: &Thresholds)
         Metric::Duration => format!("above {}", show(plot.high_fence)),
     };
     match group.verdict {
-        Verdict::TooFew | Verdict::None => format!("{about}; none {fence}"),
+        Verdict::TooFew | Verdict::None => format!("{about}; no outliers ({fence})"),
         Verdict::Outliers => format!(
-            "{about}; {} ({:.3} %) {fence}: {} in total, {} more than at the median{}",
+            "{about}; outliers ({fence}): {} ({:.3} %), {} in total, {} more than at the median{}",
             units::count(group.outliers),
             group.outliers as f64 * 100.0 / group.sample as f64,
             units::duration(group.time_ns),
@@ -347,7 +350,7 @@ fn unit_heading(group: &UnitGroup, by: &str, metric: Metric, least: &Thresholds)
         Metric::Duration => units::duration(value.max(0.0) as u64),
     };
     let about = format!(
-        "{} by {by}{}: {} compared, median {}, robust deviation {:.1} %",
+        "{} by {by}{}: {} compared, median {}, deviation {:.1} % (robust: from the median absolute deviation)",
         group.group.title(),
         group
             .window

@@ -132,7 +132,7 @@ impl Scaling {
         for (place, key) in by.iter().enumerate() {
             let (GroupBy::Option(_) | GroupBy::Place(_)) = key else { continue };
             if !runs.is_empty() && keyed.iter().all(|(keys, _)| keys.get(place).is_some_and(|key| key == "-")) {
-                remarks.push(format!("no run has {key} among its arguments"));
+                remarks.push(format!("--group-by: no run has {key} among the arguments of its program"));
             }
         }
         Self { group_by, groups, runs, left_out, remarks }

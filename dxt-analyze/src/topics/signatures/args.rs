@@ -37,7 +37,7 @@ pub enum Level {
 /// Notation of the signatures
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Notation {
-    /// Loops, with all that is needed to regenerate the accesses
+    /// Nested loops over file offsets, from which every read and write can be regenerated
     #[default]
     Loops,
     /// Notation of the paper on I/O signatures (IOSIG; docs/signatures.md cites it)

@@ -24,10 +24,10 @@ codes! {
     SAME_BYTES = "DXT-I004",
         "All ranks read the same bytes of a file.",
         "Reported if (1) ranks with the same pattern and offsets >= 3; (2) bytes that each reads >= 1 MiB; (3) the \
-         pattern has no writes. It takes over the waits at a busy target if >= 50 % of them are in these reads (90 % \
-         at a slow one). Saving: 0.85 x read time x (1 - 1 / readers), or, if the usual read takes >= 2 x the fastest, \
-         the time beyond the fastest, if more.",
-        "Let one rank read and broadcast it (MPI_Bcast), or copy the file to each node before the job begins.",
+         pattern has no writes. The finding replaces one on a busy target (DXT-V006) if >= 50 % of the waits there \
+         are in these reads, or one on a slow target (DXT-O004) if >= 90 % are. Saving: 0.85 x read time x (1 - 1 / \
+         readers), or, if the usual read takes >= 2 x the fastest, the time beyond the fastest, if more.",
+        "Let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job begins.",
         "IOSIG: files that are shared for reading";
     ONE_CALL = "DXT-I003",
         "Ranks access a shared file in loops of small calls that one collective call could replace.",
@@ -38,11 +38,11 @@ codes! {
         "IOSIG; Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     STRIDED_READS = "DXT-I005",
         "Small reads at a fixed distance leave gaps: each is a request, and read-ahead reads the gaps.",
-        "Strided reads: POSIX reads of the program in a pattern, < 1 MiB, with stride >= 2 x the bytes of a loop pass. \
-         Reported if, on a file, (1) strided reads >= 32; (2) >= 8 per process; (3) >= 50 % of all reads; (4) reads \
-         take >= 0.1 ms on average (>= 5 ms if strided ones >= 256 KiB). It is a warning at most if most of the saving \
-         is in reads >= 256 KiB. Saving: time of reads < 1 MiB minus the time of the same bytes in the run's reads >= \
-         1 MiB; without such, minus 1 ns per byte, at most time / (1 + mean size / 512 KiB).",
+        "Strided reads: POSIX reads of the program in a pattern, < 1 MiB, with stride >= 2 x the bytes of a loop \
+         pass. Reported if, on a file, (1) strided reads >= 32; (2) >= 8 per process; (3) >= 50 % of all reads; (4) \
+         reads take >= 0.1 ms on average (>= 5 ms if strided ones >= 256 KiB). Severity: warn at most if most of the \
+         saving is in reads >= 256 KiB. Saving: time of reads < 1 MiB minus the time of the same bytes in the run's \
+         reads >= 1 MiB; without such, minus 1 ns per byte, at most time / (1 + mean size / 512 KiB).",
         "Store together what is read together, read a piece with its gaps, or make one collective call with a file \
          view.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
@@ -50,7 +50,7 @@ codes! {
         "Small writes at a fixed distance leave gaps: each is a request of its own.",
         "Strided writes: POSIX writes of the program in a pattern, < 1 MiB, with stride >= 2 x the bytes of a loop \
          pass. Reported if, on a file, (1) strided writes >= 32; (2) >= 8 per process; (3) >= 50 % of all writes; (4) \
-         writes take >= 0.1 ms on average (>= 5 ms if strided ones >= 256 KiB). It is a warning at most if most of the \
+         writes take >= 0.1 ms on average (>= 5 ms if strided ones >= 256 KiB). Severity: warn at most if most of the \
          saving is in writes >= 256 KiB. Saving: time of writes < 1 MiB minus the time of the same bytes in the run's \
          writes >= 1 MiB; without such, minus 1 ns per byte, at most time / (1 + mean size / 512 KiB).",
         "Store together what is written together, or make one collective call with a file view.",

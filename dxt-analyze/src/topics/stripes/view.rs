@@ -239,7 +239,7 @@ fn remarks(result: &Stripes, top: usize) -> Vec<String> {
     if result.followed_one_in > 1 {
         out.push(format!(
             "too many partly written stripes to track all: shared stripes were searched in 1 of {} stripes (chosen by hash), and \
-             their numbers and times are estimates: {0} x those of the sample",
+             their numbers and times are estimates: {0} times those of the sample",
             result.followed_one_in
         ));
     }

@@ -19,13 +19,13 @@ pub struct Args {
 /// Options of `summary`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Files to list, most time first
+    /// Number of files to list, those with most I/O time first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
     /// Read all calls of a full trace once more, to show common sizes, strides, switches between reading and writing, and alignment
     #[arg(long)]
     pub profiles: bool,
-    /// Peak bandwidth of the machine, such as 2500MB/s or 2.4GiB/s: adds each bandwidth's share of it
+    /// Peak bandwidth of the machine, as in 2500MB/s or 2.4GiB/s: adds the share of this peak to each bandwidth
     #[arg(long, value_name = "RATE", value_parser = crate::text::rate::parse)]
     pub peak: Option<f64>,
 }

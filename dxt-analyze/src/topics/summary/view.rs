@@ -168,7 +168,10 @@ fn job(summary: &Summary) -> Vec<(&'static str, String)> {
     out.push((if untimed { "times" } else { "other calls" }, other));
     for (node, shift) in &job.clock_shifts {
         let sign = if *shift < 0 { "-" } else { "+" };
-        out.push(("clock", format!("{node} {sign}{}", units::duration(shift.unsigned_abs()))));
+        out.push((
+            "clock",
+            format!("times of {node}: {sign}{}, to correct its clock", units::duration(shift.unsigned_abs())),
+        ));
     }
     out
 }

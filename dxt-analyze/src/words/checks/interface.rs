@@ -11,7 +11,7 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
     let (bytes, calls) = (units::bytes(bytes), units::counted(calls, "call"));
     Words::saying(
         format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(share)),
-        [format!("{bytes} in {calls}, {} in total", units::duration(time_ns))],
+        [format!("{bytes} in {calls} on C streams, {} in total", units::duration(time_ns))],
         "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with \
          setvbuf(3)",
     )
@@ -61,7 +61,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
     let aggregators = units::counted(aggregators, "aggregator");
     Words::saying(
         format!("collective calls go through {aggregators} on {on} of {nodes} nodes"),
-        std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("{key} = {value}"))),
+        std::iter::once(through).chain(hints.iter().map(|(key, value)| format!("hint in effect: {key}={value}"))),
         format!("set the MPI-IO hints cb_nodes={nodes} (or a multiple) and cb_config_list=*:1"),
     )
 }
@@ -70,7 +70,7 @@ pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u
 pub(crate) fn memory_unaligned(share: f64, alignment: u64, unaligned: u64, known: u64) -> Words {
     Words::saying(
         format!("{} of reads and writes use memory buffers that are not aligned to {alignment} bytes", percent(share)),
-        [format!("{} of {}", units::count(unaligned), units::accesses(known))],
+        [format!("{} of {} use unaligned memory buffers", units::count(unaligned), units::accesses(known))],
         "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers",
     )
 }

@@ -12,7 +12,11 @@ const HINT: &str = "open each file once and keep it open; let one rank open and 
 /// Formats the finding that metadata calls take more than `least_ns` on `ranks` ranks; some are `named`, each with its time in ns.
 pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) -> Words {
     let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
-    Words::saying(format!("metadata calls take more than {least} on {ranks}"), each(named, units::duration), HINT)
+    Words::saying(
+        format!("metadata calls take more than {least} on {ranks}"),
+        each(named, |ns| format!("{} in metadata calls", units::duration(ns))),
+        HINT,
+    )
 }
 
 /// Formats the finding that metadata calls take a `share` (0 to 1) of I/O time. `files`: time in opens and closes of each, ns.
@@ -66,7 +70,7 @@ pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Wo
 pub(crate) fn metadata_rate(per_second: u64, start_ns: u64) -> Words {
     Words::saying(
         format!("metadata calls peak at {} per second", units::count(per_second)),
-        [format!("in the second that begins at {} s", units::seconds(start_ns))],
+        [format!("the busiest second begins {} s after the job's start", units::seconds(start_ns))],
         HINT,
     )
 }

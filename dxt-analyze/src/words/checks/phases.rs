@@ -17,7 +17,7 @@ pub(crate) fn idle_gaps(idle_ns: u64, share: f64, gaps: &[(u64, u64)]) -> Words 
     Words::saying(
         format!("the job does no I/O for {idle} ({part}) between its first and last I/O call"),
         evidence,
-        "if the program computes in these gaps, overlap I/O with the computation: nonblocking calls, a writer thread, \
+        "if the program computes while it does no I/O, overlap I/O with the computation: nonblocking calls, a writer thread, \
          or node-local buffers that drain in the background",
     )
 }
@@ -29,7 +29,9 @@ pub(crate) fn serialised(share: f64, alone_ns: u64, moving_ns: u64, processes: u
     let movers = units::agree(processes, "process reads or writes", "processes read or write");
     Words::saying(
         format!("only one process at a time moves bytes in {} of the time with data transfer", percent(share)),
-        [format!("{alone} of {moving} with data transfer; {processes} {movers} during the run")],
+        [format!(
+            "only one process moves bytes in {alone} of {moving} with data transfer; {processes} {movers} during the run"
+        )],
         "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a \
          single aggregator (cb_nodes)",
     )

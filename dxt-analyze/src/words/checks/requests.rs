@@ -50,7 +50,7 @@ impl Merging {
         if self.hdf5 {
             ways.push("larger HDF5 chunks or a chunk cache");
         }
-        let buffer = if self.mpi_io { "; if MPI-IO makes them, raise cb_buffer_size" } else { "" };
+        let buffer = if self.mpi_io { "; if MPI-IO makes the small requests, raise cb_buffer_size" } else { "" };
         format!("merge small requests: use {}{buffer}", ways.join(", or "))
     }
 }
@@ -111,7 +111,8 @@ pub(crate) fn random_requests(
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
     Words::saying(
         format!(
-            "{part} of {operation} are {order}: each begins at an offset before the end of the thread's previous one"
+            "{part} of {operation} are {order}: their offset lies before the end of the thread's previous {}",
+            operation.trim_end_matches('s')
         ),
         each(files, counts("call")),
         match collective {

@@ -41,7 +41,7 @@ impl Repeated<'_> {
             format!("{}: {bytes} by {processes}, for example {example}", of.file)
         });
         let bounds = [
-            (self.forgotten, "not tracked (in too many separate ranges): the true amount may be larger"),
+            (self.forgotten, "not tracked (in too many separate ranges): more bytes may have been moved repeatedly"),
             (self.unordered, "not judged: several threads of a process read and write the file, in unknown order"),
             (self.not_judged, "not judged: other processes write the file, so the bytes may have changed"),
         ];
@@ -76,8 +76,8 @@ pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
 pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes written overwrite bytes that the same process wrote",
-        "write each byte only when it is final; if these are new versions of a checkpoint, write checkpoints less \
-         often",
+        "write each byte only when it is final; if new versions of a checkpoint overwrite old ones, write checkpoints \
+         less often",
     )
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes written overwrite bytes of the same process in HDF5 (fill values?)",
-        "if these are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
+        "if the overwritten bytes are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
          H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
          when it is final",
     )

@@ -264,10 +264,11 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
     let Rounds { hint, op, file, rounds, wanted_bytes, .. } = of;
     let calls = if of.is_collective { "collective" } else { "independent" };
     let evidence = format!(
-        "{} of {} on average by {}; {} in exchange, waiting and locks",
+        "{} of {} on average by {}, which {} {} in data exchange, waiting and locks",
         units::counted(of.requests.calls, "system call"),
         units::bytes(of.requests.mean_bytes),
         units::counted(of.movers, "rank"),
+        units::agree(of.movers, "spends", "spend"),
         units::duration(of.rest_ns)
     );
     let about = About {

@@ -143,9 +143,9 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
         |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
             format!(
-                "{op} call number {number} on {file}, after the last rank's arrival: {} of {} in system calls of the busiest process, {busiest}",
-                units::duration(*storage_ns),
-                units::duration(storage_ns.saturating_add(*rest_ns))
+                "{op} call number {number} on {file} lasts {} after the last rank's arrival, of which the busiest process, {busiest}, spends {} in system calls",
+                units::duration(storage_ns.saturating_add(*rest_ns)),
+                units::duration(*storage_ns)
             )
         },
     );

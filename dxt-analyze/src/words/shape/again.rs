@@ -174,7 +174,7 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
         show::bytes(of.bytes)
     );
     let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
-    let sentence = format!("{} in opens, writes and other calls on this file", show::duration(of.time_ns));
+    let sentence = format!("{} in opens, writes and other calls on {}", show::duration(of.time_ns), of.file);
     Words::new(title, hint).with(sentence, about)
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostO
         show::counted(of.records, "other write")
     );
     let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or append the current count to each record";
-    Words::new(title, hint).with(format!("{} in these writes", show::duration(of.time_ns)), about).on(lost)
+    Words::new(title, hint).with(format!("{} in writes to file headers", show::duration(of.time_ns)), about).on(lost)
 }
 
 #[cfg(test)]

@@ -73,9 +73,8 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
-/// Formats the finding that in `uneven` of `rounds` rounds (a parent starts the processes of a round when those of the previous one have
-/// ended), one of `processes` processes moves more bytes, and the others wait. `times`: its bytes relative to the mean, median over these
-/// rounds.
+/// Formats the finding that in `uneven` of `rounds` groups of processes (a parent starts a group when the previous one has ended), one of
+/// `processes` processes moves more bytes, and the others wait. `times`: its bytes relative to the mean, median over these groups.
 pub(crate) fn uneven_rounds(
     class: Class,
     [uneven, rounds, processes]: [u64; 3],
@@ -84,13 +83,13 @@ pub(crate) fn uneven_rounds(
     lost: Option<LostOn>,
 ) -> Words {
     let title = format!(
-        "in {} of {}, one of {processes} processes {}s {times:.1} times the mean bytes, and the others wait",
+        "in {} of {} of {processes} processes, one {}s {times:.1} times the mean bytes, and the others wait",
         show::count(uneven),
-        show::counted(rounds, "round"),
+        show::counted(rounds, "group"),
         class.singular()
     );
     let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
-    let sentence = "a parent starts the processes of a round when the processes of the previous round have ended";
+    let sentence = "a parent process starts a group of processes when the processes of the previous group have ended";
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -107,8 +106,8 @@ pub(crate) fn longer(
         "{name} spends {mine} in {what} (others: {} on average), and the others wait",
         show::duration(others_ns)
     );
-    let hint = "move this I/O to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
-    let sentence = format!("{mine} of the {} that all ranks spend in {what}", show::duration(all_ns));
+    let hint = "move I/O of the busiest rank to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
+    let sentence = format!("{name} spends {mine} of the {} that all ranks spend in {what}", show::duration(all_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -140,10 +139,11 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
         (of.mine_ns.map(show::duration), of.others_ns.map(show::duration));
     let title =
         format!("{who} spend {median} each in {} (others: {others_median}), and the others wait", of.class.plural());
-    let hint = "place these ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
+    let hint = "place the slow ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
                 on hosts and network";
     let sentence = format!(
-        "{least} to {most} per rank, compared with {others_least} to {others_most} on {} with as many bytes and calls",
+        "{least} to {most} in {} per rank, compared with {others_least} to {others_most} on {} with as many bytes and calls",
+        of.class.plural(),
         show::counted(of.others, "other rank")
     );
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -198,7 +198,7 @@ pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     let sentence = format!(
         "{} by {}, p-value {}; {} {} of {}{own}",
         of.class.counted(of.calls),
-        show::counted(of.found, "such thread"),
+        show::counted(of.found, "slow thread"),
         show::chance(of.p),
         show::agree(of.found, "thread ID", "for example thread ID"),
         of.tid,
@@ -313,7 +313,9 @@ pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: O
     } else {
         format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
     };
-    Words::new(title, hint).with(format!("{could} aggregators could read and write at the same time"), about).on(lost)
+    Words::new(title, hint)
+        .with(format!("{could} aggregators could read and write at the same time without this limit"), about)
+        .on(lost)
 }
 
 /// Aggregators of collective calls whose requests are serialized.

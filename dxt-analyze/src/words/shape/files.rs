@@ -62,7 +62,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
     };
     let hint = match name {
         _ if matches!(of.what, Slow::OfRank(_)) => {
-            "distribute these calls over all ranks, or make them in a background thread while the others compute"
+            "distribute the metadata calls over all ranks, or make them in a background thread while the ranks compute"
         }
         "stat" | "access" => {
             "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
@@ -141,8 +141,12 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
             "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once",
         ),
     };
-    let sentence =
-        format!("{} in {} on these files", show::duration(of.time_ns as u64), show::counted(of.calls, "call"));
+    let sentence = format!(
+        "{} in {} on {} files",
+        show::duration(of.time_ns as u64),
+        show::counted(of.calls, "call"),
+        if of.kind == Kind::Temporary { "temporary" } else { "small" }
+    );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
 

@@ -137,9 +137,11 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} each on average, at about the same offsets on all ranks; in comparison, {} on data sets",
+        "{} per {} on average, at about the same offsets on all ranks; {} {} on data sets, not metadata",
         show::bytes(of.bytes_each),
-        show::counted(of.of_data, "small call")
+        of.class.singular(),
+        show::counted(of.of_data, "small call"),
+        show::agree(of.of_data, "is", "are")
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }

@@ -72,14 +72,13 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
 /// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous collective call, other ranks after `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
-        "{} {}: {} after {} previous one (others: {})",
+        "{} {}, with {} between two calls (others: {})",
         of.arrives(),
         show::counted(of.of, "collective call"),
         show::duration(own_ns),
-        of.whose(),
         show::duration(usual_ns)
     );
-    let sentence = format!("the others wait {} in total", show::duration(of.saves_ns));
+    let sentence = format!("the other ranks wait {} in total", show::duration(of.saves_ns));
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
@@ -122,7 +121,7 @@ pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, w
     let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
                 synchronize less often";
     let sentence = format!(
-        "the others wait {} in total; {} {} far behind the others at least once; {reason}",
+        "the other ranks wait {} in total; {} {} far behind the others at least once; {reason}",
         show::duration(waits_ns as u64),
         show::counted(ranks, "rank"),
         show::agree(ranks, "arrives", "arrive")

@@ -132,7 +132,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "{} in total from the first to the last of these failed calls, with little other I/O; computing between them is not recorded",
+        "{} in total from the first to the last failed call of each wait, with little other I/O; whether processes compute meanwhile is not recorded",
         show::duration(of.all_ns)
     );
     Words::new(title, hint).with(sentence, about)
@@ -177,10 +177,10 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
                 short pause that grows";
     let sentence = format!(
         "{} in total from the creation of a file (end of another process's first call on it) to the query that finds it, of which {} in the process that waits longest; \
-         {} failed before; computing between them is not recorded",
+         {} failed before; whether processes compute meanwhile is not recorded",
         show::duration(of.late_ns),
         show::duration(of.longest_ns),
-        show::counted(of.calls, "call")
+        show::counted(of.calls, "query")
     );
     Words::new(title, hint).with(sentence, about)
 }

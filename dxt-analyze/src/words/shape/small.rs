@@ -63,7 +63,7 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     };
     let hint = match (of.hdf5, of.class) {
         (true, Class::Read) => {
-            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read it collectively"
+            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read metadata collectively"
         }
         (true, _) => {
             "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); create fewer objects and attributes, flush less often (H5Fflush), and \
@@ -78,7 +78,8 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     let fastest =
         of.queue.as_ref().map(|queue| format!("; the fastest call takes {}", show::duration(queue.fastest_ns)));
     let sentence = format!(
-        "{time} in these calls, summed over {}{}",
+        "{time} in small {}, summed over {}{}",
+        of.class.plural(),
         show::counted(of.processes, "process"),
         fastest.unwrap_or_default()
     );
@@ -110,9 +111,9 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
     );
     let does = of.class.singular();
     let hint = format!(
-        "combine the data of many steps, and {does} them in one collective call: each call costs an exchange and a request"
+        "combine the data of many steps, and {does} them in one collective call: each call costs a data exchange and a request"
     );
-    let sentence = format!("{} for each call, averaged over ranks", show::duration(of.each_ns));
+    let sentence = format!("{} for each collective {does}, averaged over ranks", show::duration(of.each_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -159,8 +160,9 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
     let sentence = format!(
-        "{} in these calls, summed over all ranks; the same {} {} collective {}",
+        "{} in small independent {}, summed over all ranks; the shared {} {} collective {}",
         show::duration(of.time_ns as u64),
+        of.class.plural(),
         show::agree(of.files, "file has", "files have"),
         if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
         of.class.agree(of.collective)

@@ -157,17 +157,17 @@ pub(crate) struct LongCollective<'a> {
 /// Formats the finding that one collective call took far longer than its peers.
 pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
     let title = format!(
-        "one collective {} blocked {} for {}, {} after the job's start; others take {}",
+        "one collective {} blocked {} for {} (usually {}), {} after the job's start",
         of.class.singular(),
         show::counted(of.ranks, "rank"),
         show::duration(of.took_ns),
-        show::moment(of.at_ns),
-        show::duration(of.usual_ns)
+        show::duration(of.usual_ns),
+        show::moment(of.at_ns)
     );
-    let hint = "check what this call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
+    let hint = "check what the long call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
                 metadata flushes), and whether the delay recurs";
     let sentence = format!(
-        "on {}; the system calls inside this call read {} and wrote {}, and took up to {} on one rank",
+        "on {}; the system calls inside the long call read {} and wrote {}, and took up to {} on one rank",
         of.file,
         show::bytes(of.read),
         show::bytes(of.written),
@@ -211,9 +211,9 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         1 => of.file.to_owned(),
         many => format!("{} and {}", of.file, show::counted(many - 1, "other file")),
     };
-    let groups = if of.groups > 1 { format!(" in {} parallel groups", of.groups) } else { String::new() };
+    let groups = if of.groups > 1 { format!(" within each of {} groups,", of.groups) } else { String::new() };
     let title = format!(
-        "{}{groups} {what} one at a time in {} on {on}",
+        "{} {what} one at a time{groups} in {} on {on}",
         show::counted(of.ranks, "rank"),
         show::counted(of.phases, "phase"),
     );
@@ -224,7 +224,9 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         show::duration(of.saves_ns)
     );
     let words = Words::new(title, hint).with(sentence, about);
-    of.others.iter().fold(words, |words, file| words.with(format!("also on {file}"), About::default()))
+    of.others
+        .iter()
+        .fold(words, |words, file| words.with(format!("ranks {what} one at a time also on {file}"), About::default()))
 }
 
 /// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
@@ -245,7 +247,8 @@ impl Uncached {
         let of =
             |(manner, calls): (&Manner, &u64)| format!("{} with {}", show::counted(*calls, "call"), manner.names());
         let opened = self.flags.iter().map(of).collect::<Vec<_>>().join(", ");
-        let sentence = format!("{} in total; {opened}", show::duration(self.time_ns as u64));
+        let sentence =
+            format!("{} in {}; {opened}", show::duration(self.time_ns as u64), self.class.counted(self.calls));
         Words::new(title, hint).with(sentence, About::default()).on(lost)
     }
 
@@ -333,8 +336,8 @@ pub(crate) fn common_reads(file: &str, range: (u64, u64), processes: u64, calls:
         range.0,
         show::counted(calls, "read")
     );
-    let hint = "let one rank read the block and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
-    Words::new(title, hint).with("the block is small, and its server serves the reads one at a time", about)
+    let hint = "let one rank read this block of bytes and broadcast it (MPI_Bcast), or read the block collectively; HDF5: H5Pset_all_coll_metadata_ops";
+    Words::new(title, hint).with("the block is small, and its storage server serves the reads one at a time", about)
 }
 
 /// Formats the finding that the program syncs after few writes; `flushes` is true for flushes of C streams.

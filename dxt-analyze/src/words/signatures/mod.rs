@@ -17,7 +17,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         row.file
     );
     let evidence = format!(
-        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next; sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of its bytes would be used",
+        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next; sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of the bytes read ahead would be used",
         units::counted(row.processes, "thread"),
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),
@@ -77,7 +77,8 @@ pub(crate) fn strided(row: &Strided) -> Words {
         units::bytes(row.length),
         units::bytes(row.stride)
     );
-    let evidence = format!("by {}, at a fixed stride with gaps", units::counted(row.processes, "process"));
+    let evidence =
+        format!("{what}s by {}, at a fixed stride with gaps between them", units::counted(row.processes, "process"));
     let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
     let hint = if row.writes {
         "store side by side what is written together, or write all ranks' pieces in one collective call with a file view"
@@ -122,11 +123,12 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
         row.file
     );
     let mut evidence = format!(
-        "requests of {}, {} in total, by {} on {}; cheapest layout for one request of each process by IOSIG's model (docs/signatures.md; data of a process are on one target in 1-DV, on all in 1-DH, on a group in 2-D): {}",
+        "requests of {}, {} in total, by {} on {}; by IOSIG's model (docs/signatures.md), one request of each process costs least with each process's data on {} (layout {})",
         units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
         units::counted(row.targets, "storage target"),
+        units::counted(row.targets_per_process, "target"),
         row.layout
     );
     let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };

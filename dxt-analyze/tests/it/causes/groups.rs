@@ -230,7 +230,7 @@ fn a_stride_that_meets_few_of_many_targets_is_reported() {
     let found = strided(8);
     let few = assert_stated(&found, "DXT-V011", &json!({"file": "/lus/plane"}));
     assert_saves_ms(few, 639.0..=705.0);
-    assert_says(few, &["1 of its 8 OSTs", "OST 5", "100 %"]);
+    assert_says(few, &["1 of the 8 OSTs", "OST 5", "100 %"]);
     assert!(text_has(&evidence(&found), &["8.00 MiB", "8 stripes", "1.00 MiB"]), "{few}");
     let commands = few["commands"].to_string();
     assert!(commands.contains("lfs setstripe -c 7 -S 1M /lus"), "{commands}");

@@ -98,7 +98,7 @@ fn turns_of_groups_beside_each_other_are_reported() {
     }
     let found = report(all, now / MS + 1);
     let serial = assert_stated(&found, "DXT-C039", &json!({"calls": 16 * 6}));
-    assert_says(serial, &["16 ranks", "4 parallel", "write", "6 phases"]);
+    assert_says(serial, &["16 ranks", "4 groups", "write", "6 phases"]);
     let saves = saves_ms(&found, "DXT-C039").unwrap_or(0);
     assert!((170..=210).contains(&saves), "{saves} of 6 times 30 ms");
 }

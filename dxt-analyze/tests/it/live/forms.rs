@@ -53,7 +53,7 @@ fn the_connectors_form_is_as_its_code_writes_it() {
     let launch = Launch::new(&scratch, program).arg(scratch.data()).arg("all").ranks(Compiler::Mpich, 2);
     assert_eq!(launch.env("SLURM_JOB_ID", "4711").run().code, 0);
     let (_, said) = agent.end();
-    assert!(said.contains("have no operation name in the connector's format"), "{said}");
+    assert!(said.contains("in the connector's format, which has no name for"), "{said}");
     let text = std::fs::read_to_string(scratch.data().join("messages")).unwrap();
     let mut counts: BTreeMap<(i64, u64, String, String), u64> = BTreeMap::new();
     let mut modules = std::collections::BTreeSet::new();

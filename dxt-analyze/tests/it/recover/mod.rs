@@ -52,7 +52,7 @@ fn what_others_put_among_spools_is_neither_followed_nor_waited_for() {
         ("dangling.spool", "symbolic link"),
         ("folder.spool", "not a regular file"),
         ("pipe.spool", "not a regular file"),
-        (good, "the spill beside it"),
+        (good, "the spill file beside the spool"),
     ] {
         assert!(said.lines().any(|line| line.contains(name) && line.contains(why)), "{name}: {said}");
         assert!(at(name).symlink_metadata().is_ok(), "{name} is still there");

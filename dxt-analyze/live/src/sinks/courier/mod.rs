@@ -238,19 +238,23 @@ impl<T> Shared<T> {
             Ok(()) => {
                 if std::mem::take(&mut state.failing) {
                     let lost = state.lost;
-                    state.said.push(format!("it accepts everything again; {lost} were dropped so far"));
+                    state
+                        .said
+                        .push(format!("the destination accepts data again; {lost} calls or sums were dropped so far"));
                 }
             }
             Err(Refused::ForNow(error)) => {
                 if !std::mem::replace(&mut state.failing, true) {
-                    state.said.push(format!("{error:#}; retrying; what exceeds the buffer is counted as dropped"));
+                    state.said.push(format!(
+                        "{error:#}; retrying; data for which the buffer has no room are dropped and counted"
+                    ));
                 }
             }
             Err(Refused::ForGood(error)) => {
                 state.lost += count as u64;
                 // Failures are reported now and then rather than for each batch.
                 if state.said.len() < 3 {
-                    state.said.push(format!("{error:#}; {count} were dropped"));
+                    state.said.push(format!("{error:#}; {count} calls or sums were dropped"));
                 }
             }
         }

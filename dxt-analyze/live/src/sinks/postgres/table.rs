@@ -62,7 +62,9 @@ impl Table {
         }
         if let Some(why) = view::make(&mut client)?.filter(|_| !self.said) {
             self.said = true;
-            tell(format_args!("dxt-analyze: the view dxt_connector is left unchanged; rows are inserted: {why}"));
+            tell(format_args!(
+                "dxt-analyze: the view dxt_connector is not brought up to date: {why}; rows are still inserted into dxt_events"
+            ));
         }
         client.batch_execute(schema::STAGING)?;
         Ok(client)

@@ -80,11 +80,11 @@ fn why_apart(
     }
     let requests = row.bytes.checked_div(row.request_bytes).unwrap_or(0);
     if costs_of_model.is_some_and(|times| times <= 1.0 + thresholds.recommend_gain) {
-        "both cost the same by replay"
+        "both stripe sizes cost the same in the replay"
     } else if operations > requests {
-        "the file has other requests at the same time"
+        "only the replay includes other requests to the file at the same time"
     } else {
-        "the replay counts stripes that ranks share, and the busiest target"
+        "only the replay considers stripes that ranks share, and the busiest target"
     }
 }
 

@@ -86,7 +86,7 @@ fn file_parts(advice: &Advice, top: usize) -> Table {
 fn stripes(advice: &Advice, top: usize) -> Table {
     let any = advice.stripes.iter().any(|row| row.replayed.is_some());
     let title = if any {
-        "Best stripe sizes for patterns, by a cost model, and by a replay of all accesses of the same time"
+        "Best stripe sizes for patterns, by a cost model, and by a simulated replay of all accesses made at the same time"
     } else {
         "Best stripe sizes for patterns, by a cost model"
     };
