@@ -172,7 +172,7 @@ codes! {
         "own rule; open(2)";
     PAST_CACHE = "DXT-V021",
         "Small reads or writes bypass the page cache: the file was opened with O_DIRECT.",
-        "Reported if reads or writes of < 256 KiB to files opened in this way, but not with O_SYNC or O_DSYNC, take \
+        "Reported if reads or writes of < 256 KiB to files opened in this way, but not for synchronous writes (DXT-V020), take \
          longer than cached calls of the same kind and size class in the run (mean of >= 10; without these, 2 µs per \
          call + 1 ns per byte). Saving: the difference.",
         "Open without O_DIRECT, or read and write some MiB at once.",
