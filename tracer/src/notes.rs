@@ -58,7 +58,7 @@ notes! {
     /// A stop of the clock: all later calls are recorded with one constant time.
     StoppedClock = "calls (prctl with PR_SET_TSC, or strict seccomp) by which the program forbade reading the processor's clock: all later calls have one constant time";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
-    BehindFilter = "calls not recorded, on descriptors first seen after seccomp confined the program";
+    BehindFilter = "calls not recorded: the tracer did not see their descriptor opened, and could not ask the kernel about it after seccomp confined the program";
     TablesFull = "calls not recorded, because a table of the tracer was full";
     Late = "calls made after the trace was written, not recorded: no spool (file that keeps calls until they are in a trace) has room for them";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
@@ -77,9 +77,9 @@ notes! {
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
     /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.
     Uncertain = "calls recorded under <uncertain>: their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
-    BuiltInMpi = "programs with statically linked MPI: ranks, MPI-IO and collective calls are not recorded (link with dxt-run --link-flags, or with a shared MPI library)";
-    BuiltInHdf5 = "programs with statically linked HDF5: HDF5 calls are not recorded (link with dxt-run --link-flags, or with a shared HDF5 library)";
-    BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with dxt-run --link-flags, or with a shared PnetCDF library)";
+    BuiltInMpi = "programs with statically linked MPI: ranks, MPI-IO and collective calls are not recorded (link with the flags that `dxt-run --link-flags mpicc` prints, or with a shared MPI library)";
+    BuiltInHdf5 = "programs with statically linked HDF5: HDF5 calls are not recorded (link with the flags that `dxt-run --link-flags -lhdf5` prints, or with a shared HDF5 library)";
+    BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with the flags that `dxt-run --link-flags -lpnetcdf` prints, or with a shared PnetCDF library)";
 }
 
 /// Counters of events that were not recorded, one for each [`Note`].

@@ -85,7 +85,7 @@ impl Change {
                 units::bytes(*longest)
             ),
             Self::AlignParts { stripe } => {
-                format!("program: give each rank a part that begins and ends at a multiple of {stripe} bytes")
+                format!("in the program, give each rank a part that begins and ends at a multiple of {stripe} bytes")
             }
             Self::AlignDataSets { threshold, stripe } => {
                 format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries")

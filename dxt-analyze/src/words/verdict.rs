@@ -40,9 +40,9 @@ pub(crate) fn one_rank_gathers(
     waits_ns: u64,
 ) -> (Title, Evidence) {
     let does = match (gathers.is_empty(), distributes.is_empty()) {
-        (_, true) => "gathers data",
-        (true, false) => "distributes data",
-        (false, false) => "gathers and distributes data",
+        (_, true) => "gathers data from the other ranks",
+        (true, false) => "distributes data to the other ranks",
+        (false, false) => "gathers data from the other ranks and distributes data to them",
     };
     let words = format!(
         "in {}, the other ranks wait {} for the rank that does the I/O, in addition to the wait for its reads and writes",

@@ -84,7 +84,7 @@ fn what_the_trace_does_not_show_is_left_to_the_user() {
     if let Some(sieving) = sieving.filter(|item| item["file"].is_null()) {
         assert!(sieving["not_written"].as_str().unwrap().contains("pays only if"), "{sieving}");
         assert!(!text(&folder, "romio_hints").contains("romio_ds_write"), "{advice}");
-        assert!(text(&folder, "README.txt").contains("not written: it pays only if"));
+        assert!(text(&folder, "README.txt").contains("not written: the setting pays only if"));
     } else {
         assert!(settings(&folder, "romio_hints").contains(&"romio_ds_write disable".into()), "{advice}");
     }

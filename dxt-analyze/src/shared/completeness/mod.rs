@@ -295,7 +295,9 @@ impl Completeness {
         }
         if let Some(end) = self.segments_end_ns {
             let behind = match self.has_heat {
-                true => "later parts of timelines are from heat maps, which have bytes and no calls",
+                true => {
+                    "later parts of timelines are from the log's heat maps (Darshan module HEATMAP), which have bytes and no calls"
+                }
                 false => "timelines and lists lack later calls",
             };
             out.push(format!(

@@ -15,8 +15,34 @@ pub enum Basis {
     /// Another form of the same work, in which slow calls would still be slow: excess stays with the claims that prove it.
     Form,
     /// Measured in this run otherwise, and shows as excess of some calls, too: waits of calls for each other, ranks that take longer than
-    /// others, a cost that the finding itself states.
+    /// others, calls that would not be made, a cost that the finding itself states.
     Measured,
+}
+
+/// Codes of findings whose savings are measured in the run by other means than the excess of calls over peers, or whose calls would not be
+/// made at all.
+const MEASURED: [Code; 14] = [
+    Code::LOCK_WAITS,
+    Code::LOCK_TIME,
+    Code::INDEPENDENT,
+    Code::COMMON_READS,
+    Code::TIME_IMBALANCE,
+    Code::STANDARD_OUTPUT,
+    Code::POLLED,
+    Code::SLOW_THREAD,
+    Code::ASKED_AGAIN,
+    Code::REREAD,
+    Code::READ_MODIFY_WRITE,
+    Code::MANY_AGGREGATORS,
+    Code::ALIASING,
+    Code::NO_OVERLAP,
+];
+
+impl Basis {
+    /// Returns the basis of claims with findings of `code`, but for findings of slow units and single calls.
+    fn of(code: Code) -> Self {
+        if MEASURED.contains(&code) { Self::Measured } else { Self::Form }
+    }
 }
 
 /// Claim: a finding, the calls that it explains, and the time saved without their cause.
@@ -50,11 +76,11 @@ impl Claim {
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
+            basis: Basis::of(finding.code),
             finding,
             savings,
             waiting_ns: 0.0,
             outside_ns: 0.0,
-            basis: Basis::Form,
             says_why: false,
             is_load: false,
             range: None,
@@ -75,13 +101,7 @@ impl Claim {
         self.saves_ns() as f64 >= cube.run.length_ns() as f64 * cube.run.thresholds.least_run_share
     }
 
-    /// Returns the claim with the basis [`Basis::Measured`].
-    #[must_use]
-    pub fn measured(self) -> Self {
-        Self { basis: Basis::Measured, ..self }
-    }
-
-    /// Removes the `excess` by cell, ns, from savings by another form: its share of each cell's time.
+    /// Reduces savings by another form to the usual part of each cell's time: without its `excess`, ns, by cell.
     pub(super) fn leave(&mut self, cube: &Cube<'_>, excess: &[f64]) {
         for (index, ns) in self.savings.iter_mut().filter(|_| self.basis == Basis::Form) {
             let time = cube.cells.get(*index as usize).map_or(0.0, Cell::time_ns);
@@ -108,7 +128,8 @@ pub(crate) fn excess<'c>(cube: &Cube<'_>, claims: impl IntoIterator<Item = &'c C
     for (index, ns) in claims.into_iter().filter(|claim| claim.basis == Basis::Excess).flat_map(|claim| &claim.savings)
     {
         if let Some(of) = out.get_mut(*index as usize) {
-            *of += ns;
+            // Two claims may explain the same excess: a lock wait is part of a stall and of the tail of lock calls.
+            *of = f64::max(*of, *ns);
         }
     }
     out

@@ -137,8 +137,8 @@ impl Keys {
     }
 
     fn remark(&self) -> Option<String> {
-        let text = "with the same job id and start as another job: ~2, ~3, ... is appended to the job's key. Possible causes: \
-                    several programs of a batch job, or a copy of a log";
+        let text = "with the same job ID and start time as another job: ~2, ~3, ... is appended to the job's name (column `job` of CSV, JSON and \
+                    Parquet). Possible causes: several programs of one batch job, or copies of a log";
         (self.repeated > 0).then(|| format!("{} {text}", crate::text::units::counted(self.repeated, "job")))
     }
 }

@@ -176,14 +176,14 @@ fn remarks(result: &Signatures) -> Vec<String> {
             late => format!("; {} could not be sorted, because too many calls overlap", units::counted(late, "call")),
         };
         out.push(format!(
-            "{} are taken in the order of their starts, since these calls may overlap: the log does not distinguish threads, or the files have nonblocking \
-             operations{late}",
+            "{} are sorted by start time before patterns are searched, since the calls may overlap in time (the log does not distinguish threads, or the \
+             files have nonblocking operations){late}",
             units::counted(result.by_start, "call")
         ));
     }
     if result.view_unknown > 0 {
         out.push(format!(
-            "{} were made under MPI-IO file views that are unknown, or that do not repeat blocks at a fixed distance: only the first byte and the length of these calls are known",
+            "{} were made under MPI-IO file views that are unknown, or that do not repeat blocks at a fixed distance: only the offset of the first byte and the length of these calls are known",
             units::counted(result.view_unknown, "call")
         ));
     }

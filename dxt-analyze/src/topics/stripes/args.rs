@@ -30,7 +30,7 @@ pub struct Options {
     /// Search the best stripe size and count for the files with most I/O time, by simulation
     #[arg(long)]
     pub recommend: bool,
-    /// Number of files, and of stripes per file, to list, those with most time first
+    /// Maximum number of files, and of stripes per file, to list, those with most time first
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub top: usize,
 }

@@ -51,7 +51,7 @@ pub(crate) struct Mending<'g, 'a> {
     /// By file and class of calls: bytes that the program requested from MPI-IO, and bytes that MPI-IO moved by system calls.
     moved: FxHashMap<(FileId, Class), (u64, u64)>,
     /// By cell (similar calls of one process): time explained by findings about slow ranks, targets, time windows or single slow calls, ns.
-    /// Larger requests would be as slow, so larger requests do not save this time.
+    /// Larger or fewer calls would be as slow, so they do not save this time.
     beyond: Vec<f64>,
     /// By file, class of calls and size octave (bit length of the bytes): duration of the fastest calls, ns.
     fastest: FxHashMap<(FileId, Class, u8), f64>,
@@ -205,11 +205,14 @@ impl<'g, 'a> Mending<'g, 'a> {
         let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
         let is_guess = far && sum(&mut savings.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
+        let claim = Claim { at_most, ..Claim::new(finding.clone(), savings) };
         let basis = match rule.counterfactual {
-            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::ByCost => Basis::Measured,
-            _ => Basis::Form,
+            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::ByCost | Counterfactual::Asked => {
+                Basis::Measured
+            }
+            _ => claim.basis,
         };
-        (!savings.is_empty()).then(|| Claim { at_most, basis, ..Claim::new(finding.clone(), savings) })
+        (!claim.savings.is_empty()).then_some(Claim { basis, ..claim })
     }
 
     /// Returns the files that a merged finding covers besides the one that it names, each with the finding's cost there, ns.
@@ -292,13 +295,12 @@ impl<'g, 'a> Mending<'g, 'a> {
             Counterfactual::Random => (self.if_large(index, cell) * (cost * 2.0).min(1.0)).max(0.0),
             Counterfactual::Handover => (cell.time_ns() - self.alone(cell) * calls) * cost,
             Counterfactual::Shared => {
-                let time = cell.time_ns();
                 let alone = self.alone(cell);
                 let waits = alone > 0.0 && cell.usual_ns >= alone * CONTENDED;
                 let readers = self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64;
                 let first = if self.reread { self.first_reads(cell.file) } else { 1.0 };
                 let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
-                if waits { by_parts.max((time - alone * calls) * first) } else { by_parts }
+                if waits { by_parts.max((cell.time_ns() - alone * calls) * first) } else { by_parts }
             }
             Counterfactual::Once => {
                 let all = self.calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1);
@@ -307,6 +309,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             Counterfactual::Quick => time - calls * MEMORY_NS,
             Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(cell.file, cell.class)).copied().unwrap_or_default();
+                let time = cell.time_ns();
                 // Reads on a file from which the program read nothing serve its writes (read-modify-write, with locks).
                 if asked == 0 {
                     time

@@ -112,7 +112,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
                 *left -= ns;
-                mine[*index as usize] = true;
+                mine[*index as usize] |= *ns > 0.0;
             }
         }
         all.0.extend(&best.savings);

@@ -49,7 +49,8 @@ pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
         show::counted(ranks, "rank"),
         show::duration(of.saves_ns)
     );
-    let sentence = "all other ranks wait for the group; the delay excludes I/O time, so its cause is not I/O";
+    let sentence =
+        "the job's other ranks wait for this group; its I/O is not counted in this wait, so the cause is not I/O";
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 

@@ -173,12 +173,13 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
         of.who.agree("polls", "poll"),
         each(of.asked_ns, of.calls)
     );
-    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) on one node; or poll more often, starting with a \
+    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) if both processes are on one node; or poll more often, starting with a \
                 short pause that grows";
     let sentence = format!(
-        "{} in total from the creation of a file (end of another process's first call on it) to the query that finds it, of which {} in the process that waits longest; \
-         {} failed before; whether processes compute meanwhile is not recorded",
+        "{} between creation of the file and the query that finds it, summed over {} (at most {} per process); {} before find no file; a file counts as \
+         created when another process's first call on it ends; whether processes compute while they wait is not recorded",
         show::duration(of.late_ns),
+        show::counted(of.waits, "wait"),
         show::duration(of.longest_ns),
         show::counted(of.calls, "query")
     );

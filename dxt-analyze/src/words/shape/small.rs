@@ -194,8 +194,13 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
         each_ns(of.slow_ns, of.slow)
     );
     // Glibc ignores the buffer size unless the caller also passes the memory.
-    let hint = "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and do not call \
-                fflush between records";
+    let habit = match of.class {
+        Class::Read => "read in the order of the file: a seek (fseek) discards the buffer",
+        _ => "do not call fflush between records",
+    };
+    let hint = format!(
+        "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and {habit}"
+    );
     let sentence = format!(
         "{} in total, {} on average for each {}; the other {what} only copy in memory",
         show::bytes(of.bytes),

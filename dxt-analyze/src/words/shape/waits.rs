@@ -70,11 +70,14 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     };
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
-        QueueCost::Times(slower) => format!("the median takes {slower:.1} times as long as the fastest"),
+        QueueCost::Times(slower) => {
+            format!("the median {} takes {slower:.1} times as long as the fastest", of.class.singular())
+        }
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
-        "let ranks start at different stripes, or let one rank read shared data and broadcast it: requests hit few of the files' stripes at a time".to_owned()
+        let or = if of.class == Class::Read { ", or let one rank read shared data and broadcast it" } else { "" };
+        format!("let ranks start at different stripes{or}: requests hit few of the files' stripes at a time")
     } else {
         format!(
             "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",

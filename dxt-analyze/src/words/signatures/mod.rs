@@ -116,11 +116,11 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "with stripes of {}, calls take {:.1} times as long as with {} on {} (cost model)",
+        "the present stripes of {} ({}) cost {:.1} times as much as {} would (cost model)",
+        row.file,
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0),
-        units::bytes(row.lustre_bytes),
-        row.file
+        units::bytes(row.lustre_bytes)
     );
     let mut evidence = format!(
         "requests of {}, {} in total, by {} on {}; by IOSIG's model (docs/signatures.md), one request of each process costs least with each process's data on {} (layout {})",

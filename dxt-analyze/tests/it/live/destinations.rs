@@ -48,7 +48,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
     }
     for to in to.iter().filter(|word| **word != "--to") {
         let said = Running::new(agent(&scratch, &["--to", to])).end_with(1).1;
-        assert!(said.contains("another agent writes") && said.contains("%h"), "{said}");
+        assert!(said.contains("another `dxt-analyze live` writes") && said.contains("%h"), "{said}");
     }
     calls(&scratch, "100", &first);
     until_lines(&scratch, "events", 102);
@@ -81,9 +81,8 @@ fn what_a_new_destination_lacks_is_said() {
     };
     assert_eq!(run(&[]), "");
     let said = run(&["--to", "events:events"]);
-    let new =
-        "events:events: this destination is not in the saved state: it lacks 102 calls that were delivered before";
-    assert_eq!(said.matches(new).count(), 1, "{said}");
+    assert_eq!(said.matches("events:events: ").count(), 1, "{said}");
+    assert!(said.contains("--state") && said.contains(" 102 calls "), "{said}");
     // At the next start, the destination is no longer new.
     assert_eq!(run(&["--to", "events:events"]), "");
     assert_eq!((lines(&scratch, "events").len(), in_intervals(&lines(&scratch, "intervals")).0), (204, 306));

@@ -78,5 +78,5 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         ranks,
     };
     let claim = Claim::on_files(cube, Code::INDEPENDENT, savings, |lost| words::independent(&of, about, lost));
-    Some(claim.measured())
+    Some(claim)
 }

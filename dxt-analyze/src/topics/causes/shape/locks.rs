@@ -35,7 +35,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
             };
             let code = if inside { Code::LOCK_TIME } else { Code::LOCK_WAITS };
             let words = |lost| words::lock_waits(locks, time, calls, lost);
-            let mut claim = Claim::on_files(cube, code, savings, words).measured();
+            let mut claim = Claim::on_files(cube, code, savings, words);
             claim.finding.about.reason = match locks {
                 Locks::SharedPointer => Some(Reason::SharedFilePointer),
                 Locks::EachCall => Some(Reason::AtomicMode),

@@ -62,5 +62,5 @@ fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
     let all = of_rank.values().sum::<f64>();
     let times = [mine, others, all].map(|ns| ns as u64);
     let words = |lost| words::longer(&name, class, times, about, lost);
-    Some(Claim::on_files(cube, Code::TIME_IMBALANCE, savings, words).measured())
+    Some(Claim::on_files(cube, Code::TIME_IMBALANCE, savings, words))
 }

@@ -43,7 +43,7 @@ pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
     let (offset, calls) = (Some(block.range.0), Some(block.calls));
     let about = About { file: Some(file.clone()), offset, calls, ..About::default() };
     let words = words::common_reads(&file, block.range, block.processes as u64, block.calls, about);
-    Claim::new(Finding::new(Code::COMMON_READS, words), block.savings).measured()
+    Claim::new(Finding::new(Code::COMMON_READS, words), block.savings)
 }
 
 /// Returns blocks that at least half of the processes read, either in small reads or in longer reads of exactly the same bytes.
