@@ -36,7 +36,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
-        if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
+        if !joins(&cube.run.thresholds, blocks.map(|claim| &mut claim.savings), &slow.savings) {
             out.push(of_unit(cube, &slow));
         }
     }

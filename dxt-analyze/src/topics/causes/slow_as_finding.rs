@@ -14,9 +14,6 @@ use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject,
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least share of one metadata operation in the saving of a class of calls, for the finding to name that operation.
-const ONE_OPERATION: f64 = 0.8;
-
 /// Makes a finding of a slow unit (rank, node, target, time window or file), with the calls that it explains.
 pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let run = cube.run;
@@ -145,7 +142,7 @@ fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     }
     let all: f64 = by.values().sum();
     let (name, ns) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (class == Class::Metadata && ns >= all * ONE_OPERATION).then(|| name.to_owned())
+    (class == Class::Metadata && ns >= all * cube.run.thresholds.most_share).then(|| name.to_owned())
 }
 
 /// Returns the ranks of processes, ascending; `None` if any of them has no rank.

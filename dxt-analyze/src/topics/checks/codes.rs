@@ -22,20 +22,22 @@ codes! {
         "Drishti P03, P04";
     SMALL_READS = "DXT-C004",
         "Many reads are small.",
-        "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and \
-         (2) small reads > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
-         of the read time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) reads of < 16 KiB >= 32, \
-         >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of reads < 256 KiB \
-         minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus 1 ns per byte.",
+        "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and (2) \
+         small reads > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the \
+         read time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) reads of < metadata_bytes >= \
+         more_calls_min, >= few_min per process and file, unless one of several ranks makes >= nearly_all_share of them. \
+         Saving: time of reads < 256 KiB minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus \
+         transfer_ns_per_byte.",
         "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
         "Many writes are small.",
         "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; and \
-         (2) small writes > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % \
-         of the write time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) writes of < 16 KiB >= \
-         32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of writes < \
-         256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus 1 ns per byte.",
+         (2) small writes > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of \
+         the write time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) writes of < metadata_bytes >= \
+         more_calls_min, >= few_min per process and file, unless one of several ranks makes >= nearly_all_share of them. \
+         Saving: time of writes < 256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus \
+         transfer_ns_per_byte.",
         "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P06";
     SMALL_SHARED_READS = "DXT-C006",
@@ -91,36 +93,38 @@ codes! {
         "Metadata calls take a large share of the time in I/O.",
         "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) metadata \
          calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on average. It is \
-         info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per process at < 5 ms \
-         each). It names one of >= 3 ranks that makes >= 80 % of the saving while the others wait. Saving: time beyond \
-         0.3 ms per call; all of it for processes with >= 200 such calls.",
+         info if the saving < high_run_share of the run and (calls <= repeated_min per process, or < hundred_calls_min \
+         per process at < slow_call_ns each). It names one of >= several_min ranks that makes >= most_share of the saving \
+         while the others wait. Saving: time beyond 0.3 ms per call; all of it for processes with >= hundred_calls_min \
+         such calls.",
         "Open files once and keep them open; let one rank stat for all; use fewer files.",
         "Metadata calls move no data: their time is overhead";
     ONE_RANK = "DXT-C013",
         "One rank moves nearly all bytes.",
-        "Reported if (1) one of >= 2 ranks moves >= one_rank_share of all bytes; and (2) all bytes >= \
-         traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= 95 % of the bytes outside collective \
-         MPI-IO while the others wait; or (4) in a Darshan record of >= 3 ranks, the slowest takes >= 2 x the mean \
-         time and moves >= 90 % of the bytes. Saving: its time x (1 - mean bytes / own bytes); for (4), its time minus \
-         the mean time.",
+        "Reported if (1) one of >= 2 ranks moves >= one_rank_share of all bytes; and (2) all bytes >= traffic_min_bytes; \
+         or, in `report`, (3) one rank reads or writes >= all_share of the bytes outside collective MPI-IO while the \
+         others wait; or (4) in a Darshan record of >= several_min ranks, the slowest takes >= double_ratio x the mean \
+         time and moves >= nearly_all_share of the bytes. Saving: its time x (1 - mean bytes / own bytes); for (4), its \
+         time minus the mean time.",
         "Let every rank move its own part.",
         "One rank uses the network link of one node; Drishti P18";
     BYTE_IMBALANCE = "DXT-C014",
         "Ranks move unequal amounts of bytes.",
         "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of bytes > \
          straggler_imbalance; (2) max >= traffic_min_bytes; and (3) no rank has DXT-C013; or, in `report`, (4) a rank \
-         reads or writes > 1.3 x the mean bytes, in the run and in a phase after which the others wait. Saving: its \
-         time in these phases x (1 - mean bytes / own bytes).",
+         reads or writes > similar_ratio x the mean bytes, in the run and in a phase after which the others wait. Saving: \
+         its time in these phases x (1 - mean bytes / own bytes).",
         "Give ranks equal parts.",
         "Drishti P18; DeRose, Homer & Johnson, Euro-Par 2007";
     TIME_IMBALANCE = "DXT-C015",
         "Ranks spend unequal times in reads and writes.",
         "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of time > \
-         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= 3 ranks \
-         takes >= 2 x the others' mean in one kind of calls outside MPI-IO; or (5) of >= 8 ranks with calls and bytes \
-         within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with a gap \
-         to them >= their max - 10th percentile, and longer than 90 % of them in >= 60 % of >= 3 phases. Saving: time \
-         beyond the mean (4) or median (5) of the others.",
+         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= \
+         several_min ranks takes >= double_ratio x the others' mean in one kind of calls outside MPI-IO; or (5) of >= \
+         calls_min ranks with calls and bytes within similar_ratio x the median, >= 2 and <= third_share of them read or \
+         write >= similar_ratio x as long as the others' median, with a gap to them >= their max - some_share quantile, \
+         and longer than nearly_all_share of them in >= majority_share of >= several_min phases. Saving: time beyond the \
+         mean (4) or median (5) of the others.",
         "Run `dxt-analyze outliers --by rank` and `--by node` to see whether a rank or a node is slow; give ranks equal \
          work.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
@@ -189,10 +193,10 @@ codes! {
     COMMON_READS = "DXT-C025",
         "Several ranks read the same bytes.",
         "Common bytes: read beyond the first reading, on files with a 1 MiB cell that >= common_readers_min processes \
-         read. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
-         traffic_min_bytes; or, in `report`, if half of the processes, and >= 8, read (3) a range of <= 8 x the mean \
-         read, by reads of < 128 KiB; or (4) one range of <= 4 MiB. Saving: time of these reads x (1 - 1 / readers), \
-         plus the time that other requests wait behind them.",
+         read. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= traffic_min_bytes; \
+         or, in `report`, if half of the processes, and >= calls_min, read (3) a range of <= calls_min x the mean read, \
+         by reads of < block_bytes; or (4) one range of <= block_read_bytes. Saving: time of these reads x (1 - 1 / \
+         readers), plus the time that other requests wait behind them.",
         "Read once and broadcast, or read collectively.",
         "One reading and a broadcast move the same bytes once";
     READ_BACK = "DXT-C026",
@@ -245,22 +249,22 @@ codes! {
         "Copying 1 MiB to the page cache takes about 0.1 ms: what takes far longer waits for storage";
     SYNC_PER_WRITE = "DXT-C032",
         "A file is synced after nearly every write.",
-        "Reported if, on a file, (1) POSIX syncs >= sync_share x writes; and (2) syncs >= sync_min; or, in `report`, \
-         with flushes of C streams, (3) syncs >= 2 and writes <= 4 x syncs; and (4) writes >= 1 or syncs >= 16. \
-         Saving: time of the syncs x (1 - 1 / syncs), per process and file.",
+        "Reported if, on a file, (1) POSIX syncs >= sync_share x writes; and (2) syncs >= sync_min; or, in `report`, with \
+         flushes of C streams, (3) syncs >= 2 and writes <= few_min x syncs; and (4) writes >= 1 or syncs >= \
+         many_calls_min. Saving: time of the syncs x (1 - 1 / syncs), per process and file.",
         "Sync once per step or checkpoint.",
         "fsync(2) waits until all data written to the file are on storage";
     SEEK_PER_ACCESS = "DXT-C033",
         "Seeks accompany reads and writes.",
         "Reported if (1) POSIX seeks >= seek_share x POSIX reads and writes of the same files; and (2) POSIX seeks >= \
-         seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= 100. Saving: time \
-         of the seeks beyond 1 µs each.",
+         seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= hundred_calls_min. \
+         Saving: time of the seeks beyond in_memory_ns each.",
         "Give the offset with the call: pread(2), pwrite(2), MPI_File_read_at.",
         "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",
         "A process opens a file repeatedly.",
-        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= 4, \
-         outside MPI-IO; or (3) >= 4 by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
+        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= few_min, \
+         outside MPI-IO; or (3) >= few_min by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
          opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
          outside system calls.",
         "Keep it open between accesses.",
@@ -293,11 +297,11 @@ codes! {
         "I/O could overlap with the computation in these gaps";
     SERIALISED = "DXT-C039",
         "Only one process at a time moves bytes.",
-        "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of \
-         those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the \
-         busy time; or, in `report`, (3) in a phase, >= 4 ranks (all, or those of a file) are in calls for >= 80 % of \
-         the time, their spans add up to <= 1.1 x it, and the next starts at once in >= 80 % of changes. Saving: sum \
-         of the ranks' times minus the longest, at most what ranks wait.",
+        "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of those \
+         in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the busy time; \
+         or, in `report`, (3) in a phase, >= few_min ranks (all, or those of a file) are in calls for >= most_share of \
+         the time, their spans add up to <= similar_ratio x it, and the next starts at once in >= most_share of changes. \
+         Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
         "While one process moves bytes, the other ranks and most storage targets idle";
 }

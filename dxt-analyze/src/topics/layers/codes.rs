@@ -6,10 +6,10 @@ codes! {
     LOCK_TIME = "DXT-L001",
         "Much of the time in MPI-IO goes into file locks.",
         "Reported if (1) time of locks and unlocks inside MPI-IO's blocking reads and writes >= lock_share x time of \
-         these calls; or, in `report`, (2) lock calls inside MPI-IO take > 0.2 ms on average. Saving: lock time beyond \
-         0.2 ms per call.",
-        "Set romio_ds_write=disable, write collectively (romio_cb_write=enable), leave atomic mode off, and give \
-         explicit offsets: locks protect data sieving, atomic mode and the shared file pointer.",
+         these calls; or, in `report`, (2) lock calls inside MPI-IO take > server_ns on average. Saving: lock time beyond \
+         server_ns per call.",
+        "Set romio_ds_write=disable, write collectively (romio_cb_write=enable), leave atomic mode off, and give explicit \
+         offsets: locks protect data sieving, atomic mode and the shared file pointer.",
         "Wright et al., RIOT: Parallel File System Analysis Through Application I/O Tracing, The Computer Journal 56, \
          2013";
     SIEVING = "DXT-L002",
@@ -24,12 +24,12 @@ codes! {
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     LATE_RANKS = "DXT-L003",
         "All ranks wait in collective calls for ranks that arrive last.",
-        "Reported if (1) time from each start to the last start >= arrival_wait_share x time in the calls, where no \
-         rank left before; or, in `report`, by lateness = compute time since the previous collective call - its first \
-         quartile over ranks, the latest ranks (2) arrive last >= 2 times; (3) cause > 50 % of all waits (logs: > 70 \
-         %, by time in collective opens); and (4) p x ranks < 0.01 or saving >= io_matters_share of the run; or (5) \
-         another rank each time, of >= 3, arrives last at >= 40 % of the calls. Saving: last arrival minus that of the \
-         other ranks, summed over calls.",
+        "Reported if (1) time from each start to the last start >= arrival_wait_share x time in the calls, where no rank \
+         left before; or, in `report`, by lateness = compute time since the previous collective call - its first quartile \
+         over ranks, the latest ranks (2) arrive last >= repeated_min times; (3) cause > half_share of all waits (logs: > \
+         majority_share, by time in collective opens); and (4) p x ranks < chance_p or saving >= io_matters_share of the \
+         run; or (5) another rank each time, of >= several_min, arrives last at >= third_share of the calls. Saving: last \
+         arrival minus that of the other ranks, summed over calls.",
         "See what the late rank does between two calls; balance the work, and check its node.",
         "Xu et al., DXT, CUG 2017, Figure 6; Drishti's 15 % for stragglers";
     COMMUNICATION = "DXT-L004",
@@ -43,11 +43,12 @@ codes! {
         "Xu et al., DXT, CUG 2017, Figure 6";
     AGGREGATORS = "DXT-L005",
         "Collective buffering has too few or too many aggregators.",
-        "Needed = min(stripes, ranks), or nodes if stripes are unknown. Reported if (1) aggregators < needed; and (2) \
-         the busiest's system calls x ranks >= storage_share x time of the collective calls; or (3) they write and are \
-         > 2 x stripes; or, in `report`, (4) in a Darshan record of >= 3 ranks, one takes >= 2 x the mean and moves >= \
-         90 % of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / possible ones); possible: one per \
-         node, >= 4 if there is 1, at most one per rank and per stripe of a call; for (4), 0.66 x its time.",
+        "Needed = min(stripes, ranks), or nodes if stripes are unknown. Reported if (1) aggregators < needed; and (2) the \
+         busiest's system calls x ranks >= storage_share x time of the collective calls; or (3) they write and are > 2 x \
+         stripes; or, in `report`, (4) in a Darshan record of >= several_min ranks, one takes >= double_ratio x the mean \
+         and moves >= nearly_all_share of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / possible \
+         ones); possible: one per node, >= 4 if there is 1, at most one per rank and per stripe of a call; for (4), 0.66 \
+         x its time.",
         "Set cb_nodes to the stripe count (or the number of nodes), or stripe wider.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999; Lustre Operations Manual, chapter on \
          striping";
@@ -55,8 +56,9 @@ codes! {
         "Ranks make many small independent calls on a shared file.",
         "Reported if, on a file, (1) processes >= 2; (2) blocking calls > independent_min_operations; (3) collective \
          calls < collective_share of them; and (4) mean independent call < small_request_bytes; or, in `report`, (5) \
-         independent calls of < 256 KiB by >= 2 ranks >= 8 per rank, and more than collective calls. Saving: time of \
-         the requests < 256 KiB inside minus 1 ns per byte, at most their time / (1 + mean size / 512 KiB).",
+         independent calls of < direct_bytes by >= 2 ranks >= calls_min per rank, and more than collective calls. Saving: \
+         time of the requests < 256 KiB inside minus transfer_ns_per_byte, at most their time / (1 + mean size / \
+         half_time_bytes).",
         "Call MPI_File_write_all or MPI_File_read_all with a file view; HDF5: H5FD_MPIO_COLLECTIVE.",
         "Drishti's check of collective operations";
     NO_BUFFERING = "DXT-L007",

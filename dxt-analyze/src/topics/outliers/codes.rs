@@ -49,9 +49,9 @@ codes! {
         "Slowdown as for DXT-O002, over files. Reported if (1) files >= units_min_sample; (2) modified z-score >= \
          modified_z; (3) slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or, in `report`, (5) slowdown >= \
          1.5 (folders of >= 2 files: >= 2) at p <= false_discovery_rate / (4 x files). A file of one process counts as \
-         its rank's (DXT-O002) if that makes < 3 such calls on other files, or if opens and closes take >= max(1.5, \
-         sqrt(slowdown)) x the usual time; else both are named. Saving: time minus that of the same calls at the \
-         median slowdown.",
+         its rank's (DXT-O002) if that makes < several_min such calls on other files, or if opens and closes take >= \
+         max(slower_ratio, slowdown^half_share) x the usual time; else both are named. Saving: time minus that of the \
+         same calls at the median slowdown.",
         "See how it is accessed: run `dxt-analyze stripes` and `dxt-analyze outliers --by op`, each with --files.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
 }

@@ -250,7 +250,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         match self.per_byte.get(&cell.class) {
             Some(per_byte) => usual - cell.sums.bytes as f64 * per_byte,
             // No large requests to compare with: the longer the calls, the smaller the assumed saving.
-            None => saved_ns(usual, cell.sums.bytes, cell.sums.calls),
+            None => saved_ns(&self.cube.run.thresholds, usual, cell.sums.bytes, cell.sums.calls),
         }
     }
 
@@ -260,7 +260,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let (time, calls) = (cell.time_ns(), cell.sums.calls as f64);
         match counterfactual {
             Counterfactual::Tiny if cell.size > TINY => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(cell) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(&self.cube.run.thresholds, cell) => 0.0,
             Counterfactual::Large | Counterfactual::Tiny if cell.size < SMALL => self.if_large(index, cell),
             Counterfactual::Large
             | Counterfactual::Tiny
@@ -278,7 +278,11 @@ impl<'g, 'a> Mending<'g, 'a> {
             // A file that is in the page cache as a whole is read in any order.
             Counterfactual::Random if self.extents.get(&cell.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
             Counterfactual::Rows => self.less(Counterfactual::Large, (index, cell), 0.0).max(0.0) * cost,
-            Counterfactual::Random | Counterfactual::Apart if self.whole.has(cell) || cell.size >= LARGE => 0.0,
+            Counterfactual::Random | Counterfactual::Apart
+                if self.whole.has(&self.cube.run.thresholds, cell) || cell.size >= LARGE =>
+            {
+                0.0
+            }
             Counterfactual::Apart => self.if_large(index, cell).max(0.0),
             Counterfactual::Random => (self.if_large(index, cell) * (cost * 2.0).min(1.0)).max(0.0),
             Counterfactual::Handover => (time - self.alone(cell) * calls) * cost,

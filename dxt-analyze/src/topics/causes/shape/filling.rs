@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 
 /// Largest size of a file, bytes, that is left out: its reads fetch the whole file, which is one block.
 const ONE_BLOCK: u64 = 4096;
-/// Largest size octave (bit length of the bytes) of reads that fetch the rest of a partly written block: below 128 KiB.
-const BLOCK: u8 = 17;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).
 #[must_use]
@@ -41,7 +39,7 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
         *reaches = (*reaches).max(cell.sums.range.1);
         let sums = of.entry((cell.process, cell.file)).or_default();
         match cell.class {
-            Class::Read if cell.size <= BLOCK => add(&mut sums.0, cell.sums.calls),
+            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => add(&mut sums.0, cell.sums.calls),
             Class::Read => add(&mut sums.2, cell.sums.calls),
             Class::Write => add(&mut sums.1, cell.sums.calls),
             _ => {}

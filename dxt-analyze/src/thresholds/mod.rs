@@ -1,9 +1,9 @@
-//! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, default, meaning, source. Users cannot set the constants of the model
-//! of slow units ([`effects`]), nor those of `topics/causes` and `topics/verdict`. `docs/analyses.md` has a table of all thresholds; a test
-//! compares each row.
+//! Thresholds that users can set with `--thresholds FILE` (TOML): name, unit, range, default, meaning, source. The rules of effects,
+//! hypotheses and the verdict share one vocabulary of them: shares, ratios, counts, sizes and times. Users cannot set bounds of memory and
+//! work ([`crate::limits`]). `docs/analyses.md` has a table of all thresholds; a test compares each row.
 
 use crate::exit::UsageError;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Description of one threshold, for reports and documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -14,14 +14,18 @@ pub struct Threshold {
     pub value: f64,
     /// Unit of the value, such as `ratio` or `ns`.
     pub unit: &'static str,
+    /// Smallest and largest valid value.
+    #[serde(skip)]
+    pub range: (f64, f64),
     /// Meaning of the threshold, as a sentence.
     pub meaning: &'static str,
     /// Source of the default value: publication, tool, or `ours`.
     pub source: &'static str,
 }
 
+/// Defines [`Thresholds`] from a table: name, type, default, range (0 or more if none is given), unit, meaning, source.
 macro_rules! thresholds {
-    ($($name:ident: $type:ty = $default:literal, $unit:literal, $doc:literal, $source:literal;)+) => {
+    ($($name:ident: $type:ty = $default:literal $(in $low:literal to $high:expr)?, $unit:literal, $doc:literal, $source:literal;)+) => {
         /// Values of all thresholds used in a run.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(default, deny_unknown_fields)]
@@ -43,6 +47,7 @@ macro_rules! thresholds {
                     name: stringify!($name),
                     value: self.$name as f64,
                     unit: $unit,
+                    range: [$(($low, $high),)? (0.0, f64::INFINITY)][0],
                     meaning: $doc,
                     source: $source,
                 },)+]
@@ -51,245 +56,9 @@ macro_rules! thresholds {
     };
 }
 
-thresholds! {
-    fence_iqr: f64 = 1.5, "IQR",
-        "Fences of a box plot lie this many interquartile ranges outside the quartiles.",
-        "Tukey, Exploratory Data Analysis, 1977; on bandwidths: Xu et al., DXT, CUG 2017, section IV";
-    box_min_sample: u64 = 20, "operations",
-        "Minimum number of operations to judge outliers in a box plot.",
-        "Hoaglin, Iglewicz & Tukey, JASA 81, 1986: below about 20 values the fences label good data too often";
-    modified_z: f64 = 3.5, "robust standard deviations",
-        "Modified z-score from which a rank, node, storage target or file is an outlier.",
-        "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993";
-    units_min_sample: u64 = 8, "members",
-        "Minimum number of ranks, nodes, storage targets or files to judge outliers among them.",
-        "ours: with fewer, a median absolute deviation rests on two or three values";
-    false_discovery_rate: f64 = 0.05, "ratio",
-        "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
-        "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
-    io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
-        "ours: a smaller share cannot save a twentieth of the run time";
-    hdf5_amplification: f64 = 2.0, "ratio",
-        "Minimum bytes that HDF5 moves per byte that it must move, for a finding.",
-        "ours: every byte is moved again";
-    high_run_share: f64 = 0.1, "ratio",
-        "Minimum saving for severity `high`, as a share of the run time.",
-        "ours: a tenth of the node hours";
-    warn_run_share: f64 = 0.02, "ratio",
-        "Minimum saving for severity `warn`, as a share of the run time.",
-        "ours: about the usual variation between runs of one program";
-    least_saving_ns: u64 = 50_000_000, "ns",
-        "Minimum saving for a severity above `info`, regardless of the run time.",
-        "ours: five ticks of a kernel's 100 Hz clock; nobody waits for less, and so short a run is not measured precisely";
-    least_run_share: f64 = 0.01, "ratio",
-        "Minimum saving for a finding on the first screen, as a share of the run time.",
-        "ours";
-    cpu_wait_share: f64 = 0.05, "ratio",
-        "Minimum share of its time that a process waits for a processor, for a finding.",
-        "ours: as for io_matters_share";
-    uncovered_share: f64 = 0.3, "ratio",
-        "Minimum share of the time in I/O that calls of one kind take, without a finding on them, to be reported.",
-        "ours";
-    min_slowdown: f64 = 1.15, "ratio",
-        "Minimum slowdown relative to the median for an outlier, regardless of how little the others vary.",
-        "the 15 % that Drishti takes for stragglers";
-    unaligned_share: f64 = 0.1, "ratio",
-        "Minimum share of operations that begin or end off a stripe boundary for a finding.",
-        "Drishti's 10 % for misaligned requests";
-    crossing_share: f64 = 0.1, "ratio",
-        "Minimum share of operations that cross a stripe boundary although they would fit in one stripe, for a finding.",
-        "as for unaligned_share";
-    alignment_min_operations: u64 = 10, "operations",
-        "Minimum number of operations on a file to judge its alignment.",
-        "ours: one or two unaligned headers are not a pattern";
-    target_imbalance: f64 = 1.3, "ratio",
-        "Minimum ratio of the bytes on the busiest storage target to the mean over the file's targets, for a finding.",
-        "Drishti's 30 % for imbalance";
-    imbalance_min_stripes: u64 = 4, "stripes per target",
-        "Minimum bytes per target, in stripes, to judge the balance over targets.",
-        "ours: with fewer, some targets must get one stripe more than others";
-    lock_share: f64 = 0.1, "ratio",
-        "Minimum share of the time in MPI-IO reads and writes spent on file locks, for a finding.",
-        "ours; RIOT found nearly 30 % in FLASH-IO on GPFS (Wright et al., The Computer Journal 56, 2013)";
-    sieving_amplification: f64 = 1.5, "ratio",
-        "Minimum number of bytes that POSIX moves per byte requested from MPI-IO, for a finding.",
-        "ours";
-    arrival_wait_share: f64 = 0.15, "ratio",
-        "Minimum share of the time in collective calls spent waiting for the last rank to arrive, for a finding.",
-        "the 15 % that Drishti takes for stragglers";
-    communication_share: f64 = 0.5, "ratio",
-        "Minimum share of collective operations' time after the last rank's arrival that is outside of system calls, for a finding.",
-        "ours: more time than storage takes";
-    storage_share: f64 = 0.25, "ratio",
-        "Minimum share of collective calls' time in the busiest aggregator's system calls, for a finding on too few aggregators.",
-        "ours: below it, ranks do not wait for storage";
-    collective_share: f64 = 0.5, "ratio",
-        "Share of collective calls among the blocking calls on a shared file, below which independent calls are a finding.",
-        "Drishti's 50 % for collective operations";
-    independent_min_operations: u64 = 1000, "operations",
-        "Number of blocking calls on a file, above which independent calls can be a finding.",
-        "Drishti's 1,000";
-    small_request_bytes: u64 = 1_048_576, "bytes",
-        "Mean call size below which collective buffering pays.",
-        "Drishti's 1 MiB for small requests";
-    serial_share: f64 = 0.5, "ratio",
-        "Minimum share of the time in POSIX reads and writes with only one call in flight, for a finding.",
-        "ours";
-    serial_min_ranks: u64 = 4, "ranks",
-        "Minimum number of ranks for a finding on serialized calls.",
-        "ours: with two or three ranks, one often works alone";
-    pace_min_sample: u64 = 20, "operations",
-        "Minimum number of aligned and of unaligned operations of similar size to compare their durations.",
-        "as box_min_sample";
-    pace_clear_errors: f64 = 2.0, "standard errors",
-        "Minimum difference of two mean durations to be significant.",
-        "Welch, Biometrika 34, 1947: 5 % for large samples";
-    request_bytes: u64 = 262144, "bytes",
-        "Cost of a request to a storage target in the model of other layouts, as the number of bytes transferred in that time.",
-        "ours: about 0.1 ms at 2.5 GB/s";
-    handover_bytes: u64 = 1048576, "bytes",
-        "Cost of a lock that moves to another node in the model of other layouts, as the number of bytes transferred in that time.",
-        "ours: a few requests, one after another";
-    recommend_gain: f64 = 0.1, "ratio",
-        "Minimum reduction of the cost in the model for another layout to be recommended.",
-        "ours";
-    stripe_sizes_apart: f64 = 4.0, "ratio",
-        "Ratio of the stripe sizes by cost model and by replay above which the output says why they differ.",
-        "ours: two steps of a factor of 2, within which costs hardly differ";
-    phase_quiet_share: f64 = 0.01, "ratio",
-        "Minimum time without a call in flight that ends an I/O phase, as a share of the time from the first call to the last.",
-        "ours";
-    shared_trait_min: u64 = 4, "operations",
-        "Minimum number of slow operations to look for a common rank, node, storage target, file or time window.",
-        "ours";
-    shared_trait_share: f64 = 0.5, "ratio",
-        "Minimum share of the slowest operations with the same rank, node, storage target, file or time window to be reported.",
-        "ours: most of them";
-    shared_trait_excess: f64 = 2.0, "ratio",
-        "Minimum ratio of the share of the slowest operations that is on one rank, node, storage target, file or time window to the share if they were spread evenly.",
-        "ours";
-    shared_moment_share: f64 = 0.1, "ratio",
-        "Maximum length of a time window that the slowest operations have in common, as a share of the run.",
-        "ours";
-    high_cost_share: f64 = 0.1, "ratio",
-        "Minimum cost for severity `high`, as a share of the time that all processes spent in reads and writes.",
-        "ours";
-    warn_cost_share: f64 = 0.01, "ratio",
-        "Minimum cost for severity `warn`, as a share of the time that all processes spent in reads and writes; below it, a finding is `info`.",
-        "ours";
-    stdio_share: f64 = 0.1, "ratio",
-        "Share of bytes through C streams, above which there is a finding.",
-        "Drishti's 10 % for STDIO";
-    intensive_share: f64 = 0.1, "ratio",
-        "Difference of reads and writes, divided by their sum, above which it is reported.",
-        "Drishti's 10 %";
-    small_share: f64 = 0.1, "ratio",
-        "Share of small requests, above which there is a finding.",
-        "Drishti's 10 %";
-    small_min: u64 = 1_000, "operations",
-        "Number of small requests, above which there is a finding.",
-        "Drishti's 1,000";
-    random_share: f64 = 0.2, "ratio",
-        "Share of requests that go backwards in the file, above which there is a finding.",
-        "Drishti's 20 %";
-    random_min: u64 = 50, "operations",
-        "Number of requests that go backwards in the file, above which there is a finding.",
-        "ours: Drishti has 1,000, which a job of slow requests never reaches";
-    metadata_rank_s: f64 = 30.0, "seconds",
-        "Time of one rank in metadata calls, above which there is a finding.",
-        "Drishti's 30 s";
-    metadata_share: f64 = 0.3, "ratio",
-        "Minimum share of metadata calls in the time of all calls, for a finding.",
-        "ours";
-    metadata_min: u64 = 1_000, "operations",
-        "Minimum number of metadata calls, or of opens, to judge their shares.",
-        "ours";
-    straggler_imbalance: f64 = 0.15, "ratio",
-        "Imbalance over ranks, above which there is a finding.",
-        "Drishti's 15 % for stragglers";
-    shared_file_imbalance: f64 = 0.3, "ratio",
-        "Imbalance over the ranks of a shared file, above which there is a finding.",
-        "Drishti's 30 %";
-    imbalance_min_ns: u64 = 1_000_000_000, "ns",
-        "Minimum time of the slowest rank to judge the imbalance of time.",
-        "ours: a second";
-    one_rank_share: f64 = 0.9, "ratio",
-        "Minimum share of bytes that one rank moves, for a finding.",
-        "ours";
-    collective_min: u64 = 1_000, "operations",
-        "Number of MPI-IO calls, or of calls on a shared file, above which there is a finding.",
-        "Drishti's 1,000";
-    aggregator_nodes_share: f64 = 0.5, "ratio",
-        "Share of nodes that move bytes for collective calls, below which there is a finding.",
-        "ours; ROMIO's default is one per node";
-    memory_unaligned_share: f64 = 0.1, "ratio",
-        "Share of accesses unaligned in memory, above which there is a finding.",
-        "Drishti's 10 % for misaligned requests";
-    traffic_share: f64 = 0.1, "ratio",
-        "Minimum share of bytes that are moved needlessly, for a finding.",
-        "ours, as Drishti's 10 %";
-    traffic_min_bytes: u64 = 1_048_576, "bytes",
-        "Minimum number of bytes to judge traffic and balance.",
-        "ours: 1 MiB";
-    common_readers_min: u64 = 4, "processes",
-        "Minimum number of processes that read the same part of a file, for a finding.",
-        "ours";
-    saved_calls_min: u64 = 1_000, "operations",
-        "Minimum number of calls saved by merging consecutive small requests, for a finding.",
-        "ours, as Drishti's 1,000";
-    slow_small_ns: u64 = 1_000_000, "ns",
-        "Minimum duration of a small write that counts as waiting for storage.",
-        "ours: copying 1 MiB to the page cache takes a tenth of it";
-    slow_small_share: f64 = 0.5, "ratio",
-        "Minimum share of small writes that wait for storage, for a finding.",
-        "ours";
-    sync_share: f64 = 0.5, "ratio",
-        "Minimum number of syncs per write of a file, for a finding.",
-        "ours";
-    sync_min: u64 = 100, "operations",
-        "Minimum number of syncs, or of slow small writes, to judge them.",
-        "ours";
-    seek_share: f64 = 0.5, "ratio",
-        "Minimum number of seeks per read or write, for a finding.",
-        "ours";
-    seek_min: u64 = 1_000, "operations",
-        "Minimum number of seeks to judge them.",
-        "ours";
-    opens_per_file: u64 = 100, "operations",
-        "Minimum number of opens of a file by one process, for a finding.",
-        "ours";
-    accesses_per_open: f64 = 2.0, "operations",
-        "Maximum number of reads and writes per open, for a finding.",
-        "ours";
-    failed_opens_share: f64 = 0.5, "ratio",
-        "Minimum share of opens that fail, for a finding.",
-        "ours";
-    failed_opens_min: u64 = 100, "operations",
-        "Minimum number of failed opens to judge them.",
-        "ours";
-    metadata_rate: f64 = 10000.0, "operations per second",
-        "Minimum number of metadata calls per second, for a finding.",
-        "ours: a file system's metadata server answers about 10,000 per second for all jobs together";
-    idle_share: f64 = 0.5, "ratio",
-        "Minimum share of time without I/O to be reported.",
-        "ours";
-    phases_min_ns: u64 = 100_000_000, "ns",
-        "Minimum time from the first I/O call to the last, or with a single process in I/O, for a finding.",
-        "ours: a tenth of a second";
-    compare_q: f64 = 0.01, "ratio",
-        "False discovery rate up to which a difference between two runs counts.",
-        "Benjamini & Hochberg, 1995; ours: stricter than the usual 0.05, as calls of one run are not independent";
-    compare_min_sample: u64 = 8, "operations",
-        "Minimum number of calls of an operation in each run to compare them.",
-        "ours: from here on the normal approximation of the rank-sum test is good";
-    growth_share: f64 = 0.1, "ratio",
-        "Growth of calls or bytes between two runs, above which there is a finding.",
-        "ours";
-    growth_min_calls: u64 = 10, "operations",
-        "Minimum growth of calls for a finding.",
-        "ours";
-}
+mod table;
+
+pub use table::Thresholds;
 
 /// Constants for samples of processor use (times that threads run, and wait for a processor). Users cannot set them. Source: ours.
 pub mod processor {
@@ -451,11 +220,14 @@ impl Thresholds {
     /// Fails with [`UsageError`] and the position in the text if the TOML, a name or a value in it is invalid.
     pub fn parse(text: &str) -> Result<Self, UsageError> {
         let parsed: Self = toml::from_str(text).map_err(|error| UsageError(error.to_string().trim_end().to_owned()))?;
-        match parsed.all().into_iter().find(|threshold| !(threshold.value.is_finite() && threshold.value >= 0.0)) {
-            Some(bad) => Err(UsageError(format!(
-                "{} = {}: the value must be a finite number of at least 0",
-                bad.name, bad.value
-            ))),
+        let is_bad = |of: &Threshold| !(of.value.is_finite() && of.value >= of.range.0 && of.value <= of.range.1);
+        match parsed.all().into_iter().find(is_bad) {
+            Some(Threshold { name, value, range: (from, until), .. }) if until.is_finite() => {
+                Err(UsageError(format!("{name} = {value}: the value must be from {from} to {until}")))
+            }
+            Some(Threshold { name, value, range: (from, _), .. }) => {
+                Err(UsageError(format!("{name} = {value}: the value must be a finite number of at least {from}")))
+            }
             None => Ok(parsed),
         }
     }
@@ -471,8 +243,9 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/analyses.md");
         let text = std::fs::read_to_string(path).unwrap();
         let row = |of: &Threshold| {
-            let Threshold { name, value, unit, meaning, source } = of;
-            format!("| `{name}` | {value} | {unit} | {meaning} | {source} |")
+            let Threshold { name, value, unit, range: (from, until), meaning, source } = of;
+            let range = if until.is_finite() { format!("{from} to {until}") } else { format!("{from} or more") };
+            format!("| `{name}` | {value} | {unit} | {range} | {meaning} | {source} |")
         };
         let expected: Vec<String> = Thresholds::default().all().iter().map(row).collect();
         let is_row =
@@ -491,9 +264,16 @@ mod tests {
         let changed = Thresholds::parse("modified_z = 5\nbox_min_sample = 7\n").unwrap();
         assert_eq!(changed, Thresholds { modified_z: 5.0, box_min_sample: 7, ..Thresholds::default() });
         assert_eq!(Thresholds::parse("").unwrap(), Thresholds::default());
-        for wrong in
-            ["modified_y = 5", "modified_z = \"a\"", "modified_z = -1", "box_min_sample = 1.5", "modified_z = nan", "="]
-        {
+        for wrong in [
+            "modified_y = 5",
+            "modified_z = \"a\"",
+            "modified_z = -1",
+            "half_share = 1.5",
+            "double_ratio = 0.5",
+            "box_min_sample = 1.5",
+            "modified_z = nan",
+            "=",
+        ] {
             assert!(Thresholds::parse(wrong).is_err(), "{wrong}");
         }
     }
