@@ -72,6 +72,10 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
+/// Maximum effects (slow units, or sets of them) that are searched for in a run: bounds the time of the search.
+pub const EFFECTS: usize = 12;
+/// Maximum generations of parent processes examined to find the process that runs alone at the end.
+pub const PARENT_GENERATIONS: usize = 16;
 /// Maximum files examined for stripe aliasing: those with most processes.
 pub const ALIASING_FILES: usize = 8;
 /// Maximum groups of targets per file examined for stripe aliasing: if a file has more targets, several share a group.

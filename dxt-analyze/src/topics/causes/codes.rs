@@ -5,34 +5,36 @@ use crate::findings::codes;
 codes! {
     SLOW_MOMENT = "DXT-V001",
         "For part of the run, calls of most ranks take longer than at other times.",
-        "Reported if one holds: (1) in time windows, >= 2 % of the run, slowdown = median over ranks of time / peers \
-         (operation, size class, file) >= min_slowdown, p <= false_discovery_rate / (4 x windows), rate < 0.7 x other \
-         times; (2) slowdown >= 1.5 for >= 0.25 of the windows or calls (2.25, if less), p <= false_discovery_rate / (4 x \
-         windows^2); (3) or growth >= 1.5 from first to last quarter (Kendall's tau >= 0.75), rate < 0.85; (4) >= 3 times (once if >= 0.9), >= 0.6 of the processes are in \
-         outliers (DXT-V002) that end together, with >= 0.7 of all excess; (5) 2 or 3 stalls with no fast call \
-         between. Saving: excess over the peers.",
+        "Reported if one holds: (1) in time windows, >= barely_share of the run, slowdown = median over ranks of time / \
+         peers (operation, size class, file) >= min_slowdown, p <= false_discovery_rate / (4 x windows), rate < \
+         majority_share x other times; (2) slowdown >= slower_ratio for >= quarter_share of the windows or calls \
+         (slower_ratio^2, if less), p <= false_discovery_rate / (4 x windows^2); (3) or growth >= slower_ratio from first \
+         to last quarter (Kendall's tau >= most_share), rate < most_share x other times; (4) >= several_min times (once \
+         if >= nearly_all_share), >= majority_share of the processes are in outliers (DXT-V002) that end together, with \
+         >= majority_share of all excess; (5) 2 to several_min stalls with no fast call between. Saving: excess over the \
+         peers.",
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
         "own rule: a cause outside the program slows all ranks for a while, then ends";
     STALL = "DXT-V002",
         "One call, or two or three, took far longer than similar calls, and the job waited.",
         "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) and \
-         4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; (2) \
-         the 3 longest outliers of a kind of call take >= 0.8 of the excess of all; (3) no slow rank, node, target or \
-         file explains > 0.3 of their time. Spread = log(median / first quartile) / 0.6745. Calls that begin and end \
-         together, within 0.35 of the longest, are one stall. Saving: excess over the peers, plus file lock waits of \
-         others during the stall.",
+         4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; (2) the \
+         several_min longest outliers of a kind of call take >= most_share of the excess of all; (3) no slow rank, node, \
+         target or file explains > third_share of their time. Spread = log(median / first quartile) / 0.6745. Calls that \
+         begin and end together, within third_share of the longest, are one stall. Saving: excess over the peers, plus \
+         file lock waits of others during the stall.",
         "Repeat the run to see whether the stall recurs before blaming a rank: a failover or an eviction of a storage \
          server takes tens of seconds.",
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
         "A few calls are slow outliers, on no particular rank, node or target.",
-        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest take < 0.8 of the excess of all; (2) no rank, \
-         node or target has >= 0.8 of them; (3) they are not > 0.1 of >= 100 calls: storage then serves in two ways, as cache \
-         and disk; or (4) of the files that processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A \
-         folder or file suffix with >= 0.8 of the excess, at >= 3 x the cost per call of other files, is named, and \
-         (3) does not apply. Saving: excess over the peers.",
-        "Make fewer, larger and collective calls: if every rank waits for all others, the slowest of all calls \
-         decides.",
+        "Reported if (1) calls are outliers (DXT-V002), and the several_min longest take < most_share of the excess of \
+         all; (2) no rank, node or target has >= most_share of them; (3) they are not > some_share of >= \
+         hundred_calls_min calls: storage then serves in two ways, as cache and disk; or (4) of the files that processes \
+         use, >= most_share and >= few_min have one outlier each, and none has more. A folder or file suffix with >= 0.8 \
+         of the excess, at >= 3 x the cost per call of other files, is named, and (3) does not apply. Saving: excess over \
+         the peers.",
+        "Make fewer, larger and collective calls: if every rank waits for all others, the slowest of all calls decides.",
         "own rule: waits for the slowest of many calls grow with their number";
     UNCOVERED = "DXT-V004",
         "One kind of call takes much of the time in I/O, and no finding explains it.",
@@ -61,10 +63,10 @@ codes! {
         "own rule; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
         "Independent MPI-IO or HDF5 calls spend their time outside POSIX: communication, locks, copies.",
-        "Reported if (1) of all kinds of MPI-IO and HDF5 calls, independent reads or writes have the most time \
-         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: min(time outside per \
-         process, without waiting for the slowest rank's system calls; time outside of the process with most) - saving \
-         of DXT-V009 - 0.2 ns per byte for copies.",
+        "Reported if (1) of all kinds of MPI-IO and HDF5 calls, independent reads or writes have the most time outside; \
+         (2) (call time - POSIX time inside) / call time >= communication_share. Saving: min(time outside per process, \
+         without waiting for the slowest rank's system calls; time outside of the process with most) - saving of DXT-V009 \
+         - copy_ns_per_byte x bytes for copies.",
         "Make the calls collective or larger: each independent call locks, copies and waits separately.",
         "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     LONG_COLLECTIVE = "DXT-V009",
@@ -97,19 +99,21 @@ codes! {
         "Reported if (1) >= few_min processes begin requests on a file with >= few_min targets in >= calls_min time \
          windows of a median call's length, in >= half_share of these >= most_share of them on one target, not one \
          stripe; (2) they take >= similar_ratio x those in other windows, if >= calls_min, and >= double_ratio x the \
-         fastest; (3) no target has > treble_ratio x its share of the run; or (4) >= 0.8 of a queue (DXT-V006) is on \
-         files whose requests span >= 2 x stripe size x stripe count, but reach <= 0.5 of the targets (reached: >= 0.02 \
-         of the bytes). Saving: time - fastest x calls x processes per target (>= 1) if spread over all; (4) as DXT-V006.",
+         fastest; (3) no target has > treble_ratio x its share of the run; or (4) >= most_share of a queue (DXT-V006) is \
+         on files whose requests span >= repeated_min x stripe size x stripe count, but reach <= half_share of the \
+         targets (reached: >= barely_share of the bytes). Saving: time - fastest x calls x processes per target (>= 1) if \
+         spread over all; (4) as DXT-V006.",
         "Choose a distance of ranks' blocks that is no multiple of stripe count times stripe size, or let each rank start \
          at a different block.",
         "own rule; Lustre Operations Manual, chapter on striping";
     THREADS_BY_TURNS = "DXT-V012",
         "Reads and writes of a process's threads are serialized.",
-        "Reported if, in a process, (1) time with any thread in a call >= 0.97 x sum of call times over threads; (2) \
-         that time >= 0.5 of the run; (3) no thread has > 2/3 of the sum; (4) the mean span of a thread, first to last \
-         call, >= 0.6 of the span of all threads. Saving: time with any thread in a call - call time of the busiest \
-         thread.",
-        "Look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread and pwrite do not use the position), a library that is not thread-safe.",
+        "Reported if, in a process, (1) time with any thread in a call >= all_share x sum of call times over threads; (2) \
+         that time >= half_share of the run; (3) no thread has > majority_share of the sum; (4) the mean span of a \
+         thread, first to last call, >= majority_share of the span of all threads. Saving: time with any thread in a call \
+         - call time of the busiest thread.",
+        "Look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread \
+         and pwrite do not use the position), a library that is not thread-safe.",
         "own rule: independent threads overlap by chance";
     LATE_TO_MEET = "DXT-V013",
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",
@@ -148,11 +152,12 @@ codes! {
     HDF5_COLLECTIVE = "DXT-V019",
         "Collective HDF5 calls spend their time outside POSIX: waiting, communication, HDF5's own work.",
         "Reported if (1) of all kinds of MPI-IO and HDF5 calls, collective HDF5 reads or writes have the most time \
-         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: (0.5 x min(...) as \
-         in DXT-V008 - saving of DXT-V009 - max(copy, exchange)) x (1 - 8 / calls per process); copy = 0.2 ns per byte \
-         of a process (5 ns if calls have >= 1 MiB on average), exchange = 1 ns per byte of an aggregator.",
-        "Use larger selections and whole chunks in each call, the file's own datatype in memory, and no filling of \
-         what is written anyway (H5Pset_fill_time).",
+         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: (half_share x min(...) \
+         as in DXT-V008 - saving of DXT-V009 - max(copy, exchange)) x (1 - far_ratio / calls per process); copy = \
+         copy_ns_per_byte x bytes of a process (convert_ns_per_byte if calls have >= large_bytes on average), exchange = \
+         transfer_ns_per_byte x bytes of an aggregator.",
+        "Use larger selections and whole chunks in each call, the file's own datatype in memory, and no filling of what \
+         is written anyway (H5Pset_fill_time).",
         "own rule; HDF5 reference manual, H5Pset_fill_time";
     HDF5_REOPENED = "DXT-V018",
         "A process opens an HDF5 file repeatedly, and HDF5 rereads its metadata each time.",
@@ -218,10 +223,10 @@ codes! {
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",
         "The program alternates between computing and I/O, and nothing else explains its I/O time.",
-        "Reported if (1) no other finding saves >= least_run_share; (2) reads (or writes) are >= 0.6 of the time in \
-         I/O, in >= 4 bursts; (3) no process makes calls in several threads; (4) saving >= 0.1 of the run. Saving: \
-         min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it needs changes \
-         to the program.",
+        "Reported if (1) no other finding saves >= least_run_share; (2) reads (or writes) are >= majority_share of the \
+         time in I/O, in >= few_min bursts; (3) no process makes calls in several threads; (4) saving >= some_share of \
+         the run. Saving: min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it needs \
+         changes to the program.",
         "Read ahead or write behind: a thread, asynchronous calls, two alternating buffers.",
         "own rule: computing and I/O can overlap, except for one burst";
     POLLED = "DXT-V027",
@@ -270,13 +275,13 @@ codes! {
         "own rule; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
         "The first call of each process, or of each process after a pause, takes far longer than the others.",
-        "Reported if outliers (DXT-V002) of <= 1 s (1) are first calls of their kind of >= 3 processes and >= 0.5 of \
-         those that make such calls, with >= 0.98 of the excess, at >= 4 calls per process; or (2) are first calls \
-         after a pause or synchronization point, of >= 3 processes, with >= 0.8 of the excess, at >= 2 bursts per \
-         process and >= 4 calls per burst. Saving: excess over the peers. Severity: info below high_run_share; (2) \
-         warn at most.",
-        "Ignore these calls in a longer run: setup happens once. If they take much of the run, start them earlier, \
-         in parallel with other work, or stagger the ranks.",
+        "Reported if outliers (DXT-V002) of <= seldom_ns (1) are first calls of their kind of >= 3 processes and >= \
+         half_share of those that make such calls, with >= all_share of the excess, at >= few_min calls per process; or \
+         (2) are first calls after a pause or synchronization point, of >= 3 processes, with >= most_share of the excess, \
+         at >= repeated_min bursts per process and >= few_min calls per burst. Saving: excess over the peers. Severity: \
+         info below high_run_share; (2) warn at most.",
+        "Ignore these calls in a longer run: setup happens once. If they take much of the run, start them earlier, in \
+         parallel with other work, or stagger the ranks.",
         "own rule: connections, memory and caches are set up once";
     TINY_COLLECTIVE = "DXT-V033",
         "Collective MPI-IO calls move few bytes of all ranks together.",
@@ -305,19 +310,19 @@ codes! {
         "own rule: threads with the same work should take the same time";
     CPU_WAIT = "DXT-V036",
         "Processes were ready to run but waited for a processor.",
-        "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 x \
-         length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are in no other \
-         saving: calls with time c in an interval of length l lose wait x c / l, first of their time above the median \
-         of >= 8 peers. Saving: waits / length of a node's processes (each by its thread that waits most) x time with \
-         such intervals, at the node with most. Traces without samples have no such finding.",
+        "Reported if, over intervals between two samples of a thread with run + wait >= half_share x length or wait >= \
+         barely_share x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). Waits are \
+         in no other saving: calls with time c in an interval of length l lose wait x c / l, first of their time above \
+         the median of >= calls_min peers. Saving: waits / length of a node's processes (each by its thread that waits \
+         most) x time with such intervals, at the node with most. Traces without samples have no such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations do not overlap with computing: the program waits for them.",
         "Reported if, in processes with one thread and recorded waits, time in calls that start operations or wait for \
-         them >= 0.9 of the time with one in flight. Saving: time in these calls, without outliers, x min(1, computing \
-         time / time in these calls).",
-        "Compute between start and wait, with two alternating buffers; if starting takes the time, use a thread of \
-         your own or io_uring.",
+         them >= nearly_all_share of the time with one in flight. Saving: time in these calls, without outliers, x min(1, \
+         computing time / time in these calls).",
+        "Compute between start and wait, with two alternating buffers; if starting takes the time, use a thread of your \
+         own or io_uring.",
         "own rule; MPI 4.0, 14.4.3; io_submit(2)";
 }

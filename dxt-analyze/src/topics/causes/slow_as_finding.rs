@@ -9,7 +9,6 @@ use crate::effects::unit::Unit;
 use crate::effects::{By, Effect};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId, Run};
-use crate::thresholds::effects::OVERLOADED;
 use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject, Users};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +36,8 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let slow_units = || std::iter::once(&slow.unit).chain(&slow.more);
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes = slow_units().map(process).collect::<Option<Vec<ProcessId>>>();
-    let load = Some(asked(cube, slow)).filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= OVERLOADED);
+    let load = Some(asked(cube, slow))
+        .filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= cube.run.thresholds.double_ratio);
     let facts = SlowUnit {
         unit,
         about,

@@ -26,8 +26,8 @@ codes! {
          small reads > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the \
          read time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) reads of < metadata_bytes >= \
          more_calls_min, >= few_min per process and file, unless one of several ranks makes >= nearly_all_share of them. \
-         Saving: time of reads < 256 KiB minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus \
-         transfer_ns_per_byte.",
+         Saving: time of reads < direct_bytes minus the time of the same bytes in the run's reads >= large_bytes; for \
+         (3), minus transfer_ns_per_byte.",
         "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
@@ -36,49 +36,49 @@ codes! {
          (2) small writes > small_min, or > small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of \
          the write time, > 2 x slow_small_ns and >= 16 KiB on average; or, in `report`, (3) writes of < metadata_bytes >= \
          more_calls_min, >= few_min per process and file, unless one of several ranks makes >= nearly_all_share of them. \
-         Saving: time of writes < 256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus \
-         transfer_ns_per_byte.",
+         Saving: time of writes < direct_bytes minus the time of the same bytes in the run's writes >= large_bytes; for \
+         (3), minus transfer_ns_per_byte.",
         "Merge them: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P06";
     SMALL_SHARED_READS = "DXT-C006",
         "Many reads of files that several processes share are small.",
-        "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
-         Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or > \
-         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB minus the time of the same bytes in \
-         the run's reads >= 1 MiB.",
+        "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. Reported \
+         if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or > small_min / 10 \
+         if as many of them take >= slow_small_ns, together >= 50 % of the read time, > 2 x slow_small_ns and >= 16 KiB \
+         on average. Saving: time of reads < direct_bytes minus the time of the same bytes in the run's reads >= \
+         large_bytes.",
         "Use collective MPI-IO, which merges them.",
         "Drishti P15";
     SMALL_SHARED_WRITES = "DXT-C007",
         "Many writes to files that several processes share are small.",
-        "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
-         Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or > \
-         small_min / 10 if as many of them take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB minus the time of the same bytes in \
-         the run's writes >= 1 MiB.",
+        "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. Reported \
+         if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or > small_min / \
+         10 if as many of them take >= slow_small_ns, together >= 50 % of the write time, > 2 x slow_small_ns and >= 16 \
+         KiB on average. Saving: time of writes < direct_bytes minus the time of the same bytes in the run's writes >= \
+         large_bytes.",
         "Use collective MPI-IO, which merges them.",
         "Drishti P16";
     RANDOM_READS = "DXT-C008",
         "Many reads go backwards in the file.",
-        "A random read begins before the end of the same thread's previous read of the file, and not at its first \
-         byte. Reported if (1) random reads > random_share of the reads with a previous one; (2) random reads > \
-         random_min. Saving: 2 x the random share of the read time (at most 1) x (time of reads < 1 MiB minus the time \
-         of the same bytes in the run's reads >= 1 MiB), without files of <= 64 KiB.",
+        "A random read begins before the end of the same thread's previous read of the file, and not at its first byte. \
+         Reported if (1) random reads > random_share of the reads with a previous one; (2) random reads > random_min. \
+         Saving: 2 x the random share of the read time (at most 1) x (time of reads < large_bytes minus the time of the \
+         same bytes in the run's reads >= large_bytes), without files of <= small_bytes.",
         "Sort requests by offset, or use collective MPI-IO, which does so.",
         "Drishti P11, P12";
     RANDOM_WRITES = "DXT-C009",
         "Many writes go backwards in the file.",
-        "A random write begins before the end of the same thread's previous write of the file, and not at its first \
-         byte. Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > \
-         random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < 1 MiB minus the \
-         time of the same bytes in the run's writes >= 1 MiB), without files of <= 64 KiB.",
+        "A random write begins before the end of the same thread's previous write of the file, and not at its first byte. \
+         Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > random_min. \
+         Saving: 2 x the random share of the write time (at most 1) x (time of writes < large_bytes minus the time of the \
+         same bytes in the run's writes >= large_bytes), without files of <= small_bytes.",
         "Sort requests by offset, or use collective MPI-IO, which does so.",
         "Drishti P13, P14";
     SHARED_INDEPENDENT = "DXT-C010",
         "Processes access a shared file without a single collective call.",
-        "Reported if (1) >= 2 processes read the file, or >= 2 write it; (2) collective MPI-IO reads and writes of it \
-         = 0; (3) POSIX and independent MPI-IO calls on it > collective_min. Saving: time of requests < 256 KiB to \
-         shared files minus the time of the same bytes in the run's requests >= 1 MiB.",
+        "Reported if (1) >= 2 processes read the file, or >= 2 write it; (2) collective MPI-IO reads and writes of it = \
+         0; (3) POSIX and independent MPI-IO calls on it > collective_min. Saving: time of requests < direct_bytes to \
+         shared files minus the time of the same bytes in the run's requests >= large_bytes.",
         "Use collective calls, or a file per rank or node.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     METADATA_TIME = "DXT-C011",
@@ -92,10 +92,10 @@ codes! {
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
         "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) metadata \
-         calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on average. It is \
+         calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= server_ns on average. It is \
          info if the saving < high_run_share of the run and (calls <= repeated_min per process, or < hundred_calls_min \
          per process at < slow_call_ns each). It names one of >= several_min ranks that makes >= most_share of the saving \
-         while the others wait. Saving: time beyond 0.3 ms per call; all of it for processes with >= hundred_calls_min \
+         while the others wait. Saving: time beyond server_ns per call; all of it for processes with >= hundred_calls_min \
          such calls.",
         "Open files once and keep them open; let one rank stat for all; use fewer files.",
         "Metadata calls move no data: their time is overhead";
@@ -142,23 +142,23 @@ codes! {
         "Drishti P21";
     NO_MPIIO = "DXT-C018",
         "An MPI program shares files without MPI-IO.",
-        "Reported if (1) MPI ranks >= 2; (2) >= 2 of them read, or >= 2 write, one file; (3) MPI-IO reads and writes = \
-         0. Saving: time of requests < 64 KiB to shared files minus the time of the same bytes in the run's requests \
-         >= 1 MiB.",
+        "Reported if (1) MPI ranks >= 2; (2) >= 2 of them read, or >= 2 write, one file; (3) MPI-IO reads and writes = 0. \
+         Saving: time of requests < small_bytes to shared files minus the time of the same bytes in the run's requests >= \
+         large_bytes.",
         "Use collective MPI-IO or parallel HDF5.",
         "Drishti M01";
     NO_COLLECTIVE_READS = "DXT-C019",
         "Most MPI-IO reads are independent.",
         "Ordered, split and nonblocking collective reads count as collective. Reported if (1) collective reads < \
-         collective_share of all MPI-IO reads; (2) MPI-IO reads > collective_min; (3) ranks >= 2. Saving: time of \
-         reads < 256 KiB on shared files minus the time of the same bytes in the run's reads >= 1 MiB.",
+         collective_share of all MPI-IO reads; (2) MPI-IO reads > collective_min; (3) ranks >= 2. Saving: time of reads < \
+         direct_bytes on shared files minus the time of the same bytes in the run's reads >= large_bytes.",
         "Call the collective forms, such as MPI_File_read_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M02, M04";
     NO_COLLECTIVE_WRITES = "DXT-C020",
         "Most MPI-IO writes are independent.",
         "Ordered, split and nonblocking collective writes count as collective. Reported if (1) collective writes < \
          collective_share of all MPI-IO writes; (2) MPI-IO writes > collective_min; (3) ranks >= 2. Saving: time of \
-         writes < 256 KiB on shared files minus the time of the same bytes in the run's writes >= 1 MiB.",
+         writes < direct_bytes on shared files minus the time of the same bytes in the run's writes >= large_bytes.",
         "Call the collective forms, such as MPI_File_write_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M03, M05";
     BLOCKING_ONLY = "DXT-C021",
@@ -171,9 +171,9 @@ codes! {
     FEW_AGGREGATORS = "DXT-C022",
         "Collective calls move the bytes through few nodes.",
         "Reported if (1) nodes with ranks >= 2; (2) on a file, nodes whose ranks make POSIX reads or writes inside \
-         collective calls < aggregator_nodes_share x nodes with ranks. Saving: time of these requests, if >= 64 KiB, x \
-         (1 - aggregators / possible ones); possible: one per node, at least 4 if there is 1 now, at most one per rank \
-         and per stripe of a call.",
+         collective calls < aggregator_nodes_share x nodes with ranks. Saving: time of these requests, if >= small_bytes, \
+         x (1 - aggregators / possible ones); possible: one per node, at least few_min if there is 1 now, at most one per \
+         rank and per stripe of a call.",
         "Set the hints cb_nodes and cb_config_list.",
         "Drishti M08, M09, M10";
     MEMORY_UNALIGNED = "DXT-C023",
@@ -208,8 +208,8 @@ codes! {
         "A process could keep the bytes that it wrote in memory";
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
-        "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
-         all bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of temporary data, if >= 80 % of \
+        "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x all \
+         bytes written; (2) >= traffic_min_bytes. With DXT-C026 it is one finding, of temporary data, if >= most_share of \
          either saving is on files of the other. Saving: time of these writes x overwritten bytes / their bytes.",
         "Write bytes once, when they are final; keep temporary data in memory or on node-local storage.",
         "Drishti P10, by overlap";
@@ -223,29 +223,30 @@ codes! {
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     READ_RUNS = "DXT-C029",
         "Small reads are consecutive in the file: one larger read could replace many.",
-        "Run: reads of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
-         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
+        "Run: reads of < small_request_bytes, each from where the thread's last one ended, without a sync between. Saved \
+         calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
          saved_calls_min / 10 if as many small reads take >= slow_small_ns, together >= 50 % of the read time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of reads < 256 KiB, outside HDF5, minus the time of the \
-         same bytes in the run's reads >= 1 MiB, x the saved calls' share.",
+         slow_small_ns and >= 16 KiB on average. Saving: time of reads < direct_bytes, outside HDF5, minus the time of \
+         the same bytes in the run's reads >= large_bytes, x the saved calls' share.",
         "Read more at once: one call per MiB or more.",
         "Each call has a fixed cost, which one large call pays once";
     WRITE_RUNS = "DXT-C030",
         "Small writes are consecutive in the file: one larger write could replace many.",
-        "Run: writes of < small_request_bytes, each from where the thread's last one ended, without a sync between. \
-         Saved calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
+        "Run: writes of < small_request_bytes, each from where the thread's last one ended, without a sync between. Saved \
+         calls: calls - bytes / small_request_bytes, per run. Reported if saved calls >= saved_calls_min, or >= \
          saved_calls_min / 10 if as many small writes take >= slow_small_ns, together >= 50 % of the write time, > 2 x \
-         slow_small_ns and >= 16 KiB on average. Saving: time of writes < 256 KiB, outside HDF5, minus the time of the \
-         same bytes in the run's writes >= 1 MiB, x the saved calls' share.",
+         slow_small_ns and >= 16 KiB on average. Saving: time of writes < direct_bytes, outside HDF5, minus the time of \
+         the same bytes in the run's writes >= large_bytes, x the saved calls' share.",
         "Collect them in a buffer and write it in one call.",
         "Each call has a fixed cost, which one large call pays once";
     SLOW_SMALL_WRITES = "DXT-C031",
         "Small writes wait for storage instead of the page cache.",
         "Slow: writes of < small_request_bytes that take >= slow_small_ns. Reported if (1) slow writes >= \
-         slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take \
-         >= 5 x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < 64 KiB minus the time \
-         of the same bytes in the run's writes >= 1 MiB.",
-        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (run `dxt-analyze stripes`), and a full page cache.",
+         slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take >= 5 \
+         x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < small_bytes minus the time of \
+         the same bytes in the run's writes >= large_bytes.",
+        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (run `dxt-analyze stripes`), and a full page \
+         cache.",
         "Copying 1 MiB to the page cache takes about 0.1 ms: what takes far longer waits for storage";
     SYNC_PER_WRITE = "DXT-C032",
         "A file is synced after nearly every write.",
@@ -279,7 +280,7 @@ codes! {
     FAILED_OPENS = "DXT-C036",
         "Many opens fail.",
         "Reported if (1) failed opens >= failed_opens_share x all opens; (2) failed opens >= failed_opens_min. Saving: \
-         time of opens and other metadata calls beyond 0.3 ms per call.",
+         time of opens and other metadata calls beyond server_ns per call.",
         "Shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), and remember which files are absent.",
         "A failed open sends a request to the metadata server without any use";
     METADATA_RATE = "DXT-C037",
@@ -298,10 +299,10 @@ codes! {
     SERIALISED = "DXT-C039",
         "Only one process at a time moves bytes.",
         "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of those \
-         in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the busy time; \
-         or, in `report`, (3) in a phase, >= few_min ranks (all, or those of a file) are in calls for >= most_share of \
-         the time, their spans add up to <= similar_ratio x it, and the next starts at once in >= most_share of changes. \
-         Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
+         in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= third_share of the \
+         busy time; or, in `report`, (3) in a phase, >= few_min ranks (all, or those of a file) are in calls for >= \
+         most_share of the time, their spans add up to <= similar_ratio x it, and the next starts at once in >= \
+         most_share of changes. Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
         "While one process moves bytes, the other ranks and most storage targets idle";
 }

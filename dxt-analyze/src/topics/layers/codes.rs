@@ -34,21 +34,21 @@ codes! {
         "Xu et al., DXT, CUG 2017, Figure 6; Drishti's 15 % for stragglers";
     COMMUNICATION = "DXT-L004",
         "Collective calls spend their time in communication rather than in storage.",
-        "Rest = wall-clock time after the last rank's start in which the busiest rank is in no system call. Reported \
-         if rest >= communication_share x wall-clock time after the last start. Saving: (rest - max(bytes / \
-         aggregators x 1 ns, bytes / ranks x c)) x (1 - 8 / operations), with c = 5 ns for calls of >= 1 MiB on \
-         average, else 0.2 ns.",
-        "Make fewer and larger calls; use more aggregators or a larger cb_buffer_size; no collective buffering for \
-         large contiguous parts.",
+        "Rest = wall-clock time after the last rank's start in which the busiest rank is in no system call. Reported if \
+         rest >= communication_share x wall-clock time after the last start. Saving: (rest - max(bytes / aggregators x \
+         transfer_ns_per_byte, bytes / ranks x c)) x (1 - far_ratio / operations), with c = convert_ns_per_byte for calls \
+         of >= large_bytes on average, else copy_ns_per_byte.",
+        "Make fewer and larger calls; use more aggregators or a larger cb_buffer_size; no collective buffering for large \
+         contiguous parts.",
         "Xu et al., DXT, CUG 2017, Figure 6";
     AGGREGATORS = "DXT-L005",
         "Collective buffering has too few or too many aggregators.",
         "Needed = min(stripes, ranks), or nodes if stripes are unknown. Reported if (1) aggregators < needed; and (2) the \
          busiest's system calls x ranks >= storage_share x time of the collective calls; or (3) they write and are > 2 x \
          stripes; or, in `report`, (4) in a Darshan record of >= several_min ranks, one takes >= double_ratio x the mean \
-         and moves >= nearly_all_share of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / possible \
-         ones); possible: one per node, >= 4 if there is 1, at most one per rank and per stripe of a call; for (4), 0.66 \
-         x its time.",
+         and moves >= nearly_all_share of the bytes. Saving: time of requests >= small_bytes x (1 - aggregators / \
+         possible ones); possible: one per node, >= few_min if there is 1, at most one per rank and per stripe of a call; \
+         for (4), 0.66 x its time.",
         "Set cb_nodes to the stripe count (or the number of nodes), or stripe wider.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999; Lustre Operations Manual, chapter on \
          striping";
@@ -57,26 +57,26 @@ codes! {
         "Reported if, on a file, (1) processes >= 2; (2) blocking calls > independent_min_operations; (3) collective \
          calls < collective_share of them; and (4) mean independent call < small_request_bytes; or, in `report`, (5) \
          independent calls of < direct_bytes by >= 2 ranks >= calls_min per rank, and more than collective calls. Saving: \
-         time of the requests < 256 KiB inside minus transfer_ns_per_byte, at most their time / (1 + mean size / \
+         time of the requests < direct_bytes inside minus transfer_ns_per_byte, at most their time / (1 + mean size / \
          half_time_bytes).",
         "Call MPI_File_write_all or MPI_File_read_all with a file view; HDF5: H5FD_MPIO_COLLECTIVE.",
         "Drishti's check of collective operations";
     NO_BUFFERING = "DXT-L007",
         "Collective calls are not buffered: every rank makes its own small requests.",
         "Reported if (1) >= 2 ranks have bytes; (2) as many ranks make system calls; (3) system calls >= collective \
-         calls; (4) mean request < small_request_bytes and < 2 x mean call. If mean request <= 0.5 x mean call, and \
-         ranks with system calls >= 2 x stripes (or nodes), aggregators or their buffers cut calls up. Saving: with >= \
-         2 system calls per call, time of requests < 256 KiB minus the time of the same bytes in the run's requests >= \
-         1 MiB.",
+         calls; (4) mean request < small_request_bytes and < 2 x mean call. If mean request <= 0.5 x mean call, and ranks \
+         with system calls >= 2 x stripes (or nodes), aggregators or their buffers cut calls up. Saving: with >= 2 system \
+         calls per call, time of requests < direct_bytes minus the time of the same bytes in the run's requests >= \
+         large_bytes.",
         "Set romio_cb_write=enable and romio_cb_read=enable; if aggregators cut calls up, lower cb_nodes and raise \
          cb_buffer_size.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     SERIAL = "DXT-L008",
         "POSIX calls are serialized while many ranks are in MPI-IO.",
-        "Reported if (1) ranks in MPI-IO >= serial_min_ranks; (2) MPI-IO calls in flight >= ranks / 2 on average; (3) \
-         one POSIX read or write in flight for >= serial_share of the time in such calls; and, in `report`, (4) saving \
-         >= 60 % of the busy time. Ranks alternate if >= 2 make such calls, none for > 1.5 x the mean time. Saving: \
-         sum of the ranks' times minus the longest, at most what ranks wait.",
+        "Reported if (1) ranks in MPI-IO >= serial_min_ranks; (2) MPI-IO calls in flight >= ranks / 2 on average; (3) one \
+         POSIX read or write in flight for >= serial_share of the time in such calls; and, in `report`, (4) saving >= \
+         majority_share of the busy time. Ranks alternate if >= 2 make such calls, none for > 1.5 x the mean time. \
+         Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Use more aggregators and more stripes, no lock on the whole file, and no funnelling through one rank.",
         "Wright et al., RIOT, Figures on concurrent POSIX calls; The Computer Journal 56, 2013";
     BUFFER_SIZE = "DXT-L009",

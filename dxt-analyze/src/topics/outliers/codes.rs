@@ -16,42 +16,42 @@ codes! {
         "A rank is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median rank. Reported if (1) ranks >= \
          units_min_sample; (2) modified z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) \
-         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= 3 ranks, <= half are >= min_slowdown, \
-         each at p <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= max(35 %, their \
-         range); or (6) of >= 8, <= a quarter likewise by total time; or (7) it has >= 0.8 of >= 4 outliers (DXT-V002). \
-         Saving: time minus that of the same calls at the median slowdown.",
-        "Compare its node, offsets and sizes with the others' (run `dxt-analyze outliers --by node` and `dxt-analyze stripes`).",
+         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) of >= several_min ranks, <= half are >= \
+         min_slowdown, each at p <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= \
+         max(log_gap, their range); or (6) of >= 8, <= quarter_share likewise by total time; or (7) it has >= most_share \
+         of >= few_min outliers (DXT-V002). Saving: time minus that of the same calls at the median slowdown.",
+        "Compare its node, offsets and sizes with the others' (run `dxt-analyze outliers --by node` and `dxt-analyze \
+         stripes`).",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_NODE = "DXT-O003",
         "A node is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median node. Reported if (1) nodes >= \
          units_min_sample; (2) modified z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) \
-         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) as for DXT-O002; or (6) of >= 3 nodes, <= a \
-         quarter by total time; or (7) it has >= 0.8 of >= 4 outliers (DXT-V002); or (8) all ranks of <= half of the \
-         nodes are slower than all others by >= half the range of these. Saving: time minus that of the same calls at \
-         the median slowdown.",
+         Benjamini-Hochberg q <= false_discovery_rate; or, in `report`, (5) as for DXT-O002; or (6) of >= 3 nodes, <= \
+         quarter_share of them by total time; or (7) it has >= most_share of >= few_min outliers (DXT-V002); or (8) all \
+         ranks of <= half of the nodes are slower than all others by >= half_share of the range of these. Saving: time \
+         minus that of the same calls at the median slowdown.",
         "Have the node checked: its network link, its file system client, what else runs there.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_TARGET = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median target. Reported if (1) targets >= \
          units_min_sample; (2) z of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) q <= \
-         false_discovery_rate; or, in `report`, (5) to (7) as for DXT-O002, but >= max(1.5, min_slowdown), or, of two \
-         targets, >= max(2, min_slowdown), also for its fastest calls or beyond the waits of its load. Calls that reach \
-         several targets count for each; of the sets of targets with it, the least slow one. Overloaded: its calls \
-         would usually take >= 2 x the others' median. Saving: time minus that of the same calls at the median \
-         slowdown.",
-        "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs \
-         migrate`.",
+         false_discovery_rate; or, in `report`, (5) to (7) as for DXT-O002, but >= max(slower_ratio, min_slowdown), or, \
+         of two targets, >= max(double_ratio, min_slowdown), also for its fastest calls or beyond the waits of its load. \
+         Calls that reach several targets count for each; of the sets of targets with it, the least slow one. Overloaded: \
+         its calls would usually take >= double_ratio x the others' median. Saving: time minus that of the same calls at \
+         the median slowdown.",
+        "Report it to the file system's administrators; place files elsewhere with `lfs setstripe -o` or `lfs migrate`.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_FILE = "DXT-O005",
         "A file, a part of it, or a folder of files is slower than others at the same operations.",
         "Slowdown as for DXT-O002, over files. Reported if (1) files >= units_min_sample; (2) modified z-score >= \
          modified_z; (3) slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or, in `report`, (5) slowdown >= \
-         1.5 (folders of >= 2 files: >= 2) at p <= false_discovery_rate / (4 x files). A file of one process counts as \
-         its rank's (DXT-O002) if that makes < several_min such calls on other files, or if opens and closes take >= \
-         max(slower_ratio, slowdown^half_share) x the usual time; else both are named. Saving: time minus that of the \
-         same calls at the median slowdown.",
+         slower_ratio (folders of >= 2 files: >= double_ratio) at p <= false_discovery_rate / (4 x files). A file of one \
+         process counts as its rank's (DXT-O002) if that makes < several_min such calls on other files, or if opens and \
+         closes take >= max(slower_ratio, slowdown^half_share) x the usual time; else both are named. Saving: time minus \
+         that of the same calls at the median slowdown.",
         "See how it is accessed: run `dxt-analyze stripes` and `dxt-analyze outliers --by op`, each with --files.",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
 }

@@ -5,12 +5,10 @@ use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::fixed::PAGE_BYTES;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
-
-/// Largest size of a file, bytes, that is left out: its reads fetch the whole file, which is one block.
-const ONE_BLOCK: u64 = 4096;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).
 #[must_use]
@@ -46,7 +44,7 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
         }
     }
     of.retain(|(_, file), (small, writes, large)| {
-        until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > ONE_BLOCK)
+        until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > PAGE_BYTES)
             && *large == 0
             && *writes >= 4
             && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))

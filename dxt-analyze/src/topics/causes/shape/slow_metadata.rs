@@ -6,7 +6,6 @@ use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
-use crate::thresholds::effects::MEMORY_NS;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
@@ -45,7 +44,7 @@ struct Slow {
     several: Vec<String>,
     /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Time saved, ns by cell (group of similar calls): if calls took [`MEMORY_NS`] or, in processes with many, were not made.
+    /// Time saved, ns by cell (group of similar calls): if calls took `server_ns` or, in processes with many, were not made.
     savings: Savings,
 }
 
@@ -69,7 +68,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
         op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
     };
     by.retain(|op, (calls, time)| {
-        *time >= MEMORY_NS * *calls as f64 && (*calls >= thresholds.many_calls_min || !writes(*op))
+        *time >= cube.run.thresholds.server_ns * *calls as f64 && (*calls >= thresholds.many_calls_min || !writes(*op))
     });
     // Many calls of a process can be fewer; few calls can only be faster.
     let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
@@ -79,7 +78,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
     let many = |cell: &Cell| of_process.get(&cell.process).is_some_and(|calls| *calls >= thresholds.hundred_calls_min);
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
-        let stays = if many(cell) { 0.0 } else { MEMORY_NS * cell.sums.calls as f64 };
+        let stays = if many(cell) { 0.0 } else { cube.run.thresholds.server_ns * cell.sums.calls as f64 };
         let less = cell.time_ns() - stays;
         if is_metadata(cell) && less > 0.0 && by.contains_key(&op(cell)) {
             savings.push((index, less));

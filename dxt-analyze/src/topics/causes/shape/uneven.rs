@@ -135,7 +135,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
         }
         let waited =
             *waited_for.entry((cell.process, phase)).or_insert_with(|| alone || cube.waited_for(cell.process, phase));
-        let at_end = if waited { None } else { cube.sync_points.wait_for(cell.process, phase) };
+        let at_end = if waited { None } else { cube.sync_points.wait_for(thresholds, cell.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(cell, 1.0 - even / mine);
             let less = cell.time_ns() * (1.0 - even / mine);
@@ -149,7 +149,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     // Before each synchronization point, a process saves at most the time that the others wait for it.
     for (index, less) in &mut savings {
         let Some(cell) = cube.cells.get(*index as usize) else { continue };
-        let end = cube.sync_points.wait_for(cell.process, cube.phase(cell)).map(|(end, _)| end);
+        let end = cube.sync_points.wait_for(thresholds, cell.process, cube.phase(cell)).map(|(end, _)| end);
         if let Some((most, all)) = end.and_then(|end| at_ends.get(&(cell.process, end))) {
             *less *= (most / all.max(1.0)).min(1.0);
         }
