@@ -72,6 +72,16 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
+/// Maximum effects (slow units, or sets of them) that are searched for in a run: bounds the time of the search.
+pub const EFFECTS: usize = 12;
+/// Maximum generations of parent processes examined to find the process that runs alone at the end.
+pub const PARENT_GENERATIONS: usize = 16;
+/// Maximum files examined for stripe aliasing: those with most processes.
+pub const ALIASING_FILES: usize = 8;
+/// Maximum groups of targets per file examined for stripe aliasing: if a file has more targets, several share a group.
+pub const ALIASING_GROUPS: usize = 64;
+/// Approximate number of time windows kept per file examined for stripe aliasing; beyond, a hash-based sample is kept.
+pub const ALIASING_WINDOWS: u64 = 1 << 12;
 /// Maximum storage targets that a finding names individually.
 pub const NAMED_TARGETS: usize = 4;
 /// Maximum stripes, or request sizes, that a finding on a file's stripes names individually.

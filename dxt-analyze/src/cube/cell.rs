@@ -1,6 +1,7 @@
 //! Cell of a run: sums over similar calls, and how slow these calls are.
 
 use crate::cube::reading::sums::Sums;
+use crate::cube::reading::usual::size_class;
 use crate::model::{Class, FileId, ProcessId, StreamIx};
 
 /// Calls of one process and stream (one operation on one file) with similar size and the same storage targets, in one time window.
@@ -44,6 +45,12 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// True if the calls move fewer than `bytes` each, at the resolution of size octaves.
+    #[must_use]
+    pub fn is_below(&self, bytes: u64) -> bool {
+        self.size <= size_class(bytes.saturating_sub(1))
+    }
+
     /// Returns the time in the calls, in ns.
     #[must_use]
     pub fn time_ns(&self) -> f64 {

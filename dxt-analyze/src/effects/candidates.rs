@@ -13,7 +13,7 @@ use crate::cube::reading::usual::FAR;
 use crate::model::Class;
 use crate::replay::Savings;
 use crate::shared::outlier_test::{Odd, SlowSet, against, clearly_slower, slow_sets};
-use crate::thresholds::effects::{HALF, MEMORY_NS, NODE_GAP, OF_TWO, TESTS, UNLIKE};
+use crate::thresholds::fixed::TESTS;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,8 +62,8 @@ fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candid
         };
         let factor = match first {
             Unit::Process(_) | Unit::Node(_) | Unit::Moment(..) => least.min_slowdown,
-            Unit::Folder(_) => least.min_slowdown.max(OF_TWO),
-            _ => least.min_slowdown.max(UNLIKE),
+            Unit::Folder(_) => least.min_slowdown.max(least.double_ratio),
+            _ => least.min_slowdown.max(least.slower_ratio),
         };
         match first {
             Unit::Moment(..) => {
@@ -76,7 +76,7 @@ fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candid
                 }));
             }
             _ => out.extend(
-                slow_of(of, &term, p)
+                slow_of(of, &term, p, least.log_gap)
                     .into_iter()
                     .filter(|(odd, _)| odd.above >= factor.ln())
                     .flat_map(|(odd, slow)| sets(of, &term, odd, slow))
@@ -88,7 +88,7 @@ fn of_class(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Candid
         }
         if let Some((member, odd)) = term.of_two.map(|(member, odd)| (member, odd.among(2)))
             && odd.p <= p
-            && odd.above >= if matches!(first, Unit::Target(_)) { factor.max(OF_TWO) } else { factor }.ln()
+            && odd.above >= if matches!(first, Unit::Target(_)) { factor.max(least.double_ratio) } else { factor }.ln()
         {
             out.push(one(class, member.unit, odd, (2, member.calls)));
         }
@@ -104,8 +104,9 @@ fn one(class: Class, unit: Unit, odd: Odd, (among, calls): (usize, u64)) -> Cand
 }
 
 /// Returns the sets of units in `term` that are slower than the others by more than chance: slowdown of the set, and its units with their
-/// log slowdowns. `p`: largest probability by chance.
-fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
+/// log slowdowns. `p`: largest probability by chance; `least_gap`: least gap in log
+/// slowdown that distinguishes units without a test.
+fn slow_of(of: &OfClass, term: &Term, p: f64, least_gap: f64) -> Vec<(Odd, Vec<(Member, f64)>)> {
     let values: Vec<f64> = term.members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = term.members.iter().map(|member| member.error).collect();
     let with = |set: &SlowSet, slow: &[usize]| {
@@ -122,7 +123,7 @@ fn slow_of(of: &OfClass, term: &Term, p: f64) -> Vec<(Odd, Vec<(Member, f64)>)> 
     let of = |set: SlowSet| {
         std::iter::once(set.slow.clone()).chain(most(&set)).map(|slow| with(&set, &slow)).collect::<Vec<_>>()
     };
-    slow_sets(&values, &errors, p).into_iter().flat_map(of).collect()
+    slow_sets(&values, &errors, p, least_gap).into_iter().flat_map(of).collect()
 }
 
 /// Splits a set of slow units into candidates: storage targets into overloaded ones and the rest, file regions into ranges of neighbours.
@@ -169,7 +170,8 @@ fn whole_nodes(cube: &Residuals<'_, '_>, class: Class, ranks: &[Member], p: f64)
     for first in 0..order.len() {
         let (fast, slow) = order.split_at(first);
         let gap = least(&slow.first()?.1) - slowest_before;
-        let is_apart = first >= order.len().div_ceil(2) && gap >= (slowest_before - fastest) * NODE_GAP;
+        let is_apart =
+            first >= order.len().div_ceil(2) && gap >= (slowest_before - fastest) * cube.run.thresholds.half_share;
         slowest_before = slowest_before.max(most(&slow.first()?.1));
         if !is_apart {
             continue;
@@ -215,7 +217,7 @@ fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool 
             }
         }
     }
-    sums.values().all(|(calls, time)| *time < calls * MEMORY_NS)
+    sums.values().all(|(calls, time)| *time < calls * cube.run.thresholds.server_ns)
 }
 
 /// True if the unit is a file region that is mostly reached in slow time windows of the effects `known`: a process that reads in order is
@@ -232,5 +234,5 @@ fn is_of_window(cube: &Residuals<'_, '_>, known: &BTreeSet<(Unit, Class)>, unit:
         all += cell.sums.calls as f64 * part;
         within += if moments.iter().any(|unit| unit.has(cube, cell)) { cell.sums.calls as f64 * part } else { 0.0 };
     }
-    within >= all * HALF
+    within >= all * cube.run.thresholds.half_share
 }

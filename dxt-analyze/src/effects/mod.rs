@@ -22,11 +22,11 @@ pub mod unit;
 mod windows;
 
 use crate::cube::Cube;
+use crate::limits::EFFECTS;
 use crate::model::Class;
 use crate::model::class::CLASSES;
 use crate::replay::{Savings, Work};
 use crate::shared::outlier_test::Odd;
-use crate::thresholds::effects::{LEAST_SHARE, NEARLY_AS_MUCH, ROUNDS};
 use candidates::candidates;
 use of_class::OfClass;
 use rayon::prelude::*;
@@ -72,12 +72,13 @@ impl Effect {
 /// each process's time in calls by phase and by time window, from which the saved run time is computed.
 pub fn effects<'c, 'a>(cube: &'c Cube<'a>, phases: &Work, slots: &Work) -> (Vec<Effect>, Residuals<'c, 'a>) {
     let mut left = Residuals::new(cube);
-    let least: f64 = left.cells().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>() * LEAST_SHARE;
+    let least: f64 = left.cells().filter(|cell| cell.leaf).map(|cell| cell.left_ns).sum::<f64>()
+        * cube.run.thresholds.negligible_share;
     let classes: Vec<OfClass> =
         CLASSES.into_par_iter().with_max_len(1).map(|class| OfClass::new(cube, class)).collect();
     let mut out: Vec<Effect> = Vec::new();
     let mut known: BTreeSet<(Unit, Class)> = BTreeSet::new();
-    while out.len() < ROUNDS {
+    while out.len() < EFFECTS {
         let priced = |effect: Effect| {
             let (low, high) = (phases.saved(cube, &effect.savings), slots.saved(cube, &effect.savings));
             ((low.max(1.0) * high.max(low).max(1.0)).sqrt() as u64, effect)
@@ -86,7 +87,7 @@ pub fn effects<'c, 'a>(cube: &'c Cube<'a>, phases: &Work, slots: &Work) -> (Vec<
         let enough = all.into_par_iter().filter(|effect| effect.time_ns() > least);
         let priced: Vec<(u64, Effect)> = enough.map(priced).collect();
         let most = priced.iter().map(|(ns, _)| *ns).max().unwrap_or(0);
-        let near = priced.into_iter().filter(|(ns, _)| *ns as f64 >= most as f64 * NEARLY_AS_MUCH);
+        let near = priced.into_iter().filter(|(ns, _)| *ns as f64 >= most as f64 * cube.run.thresholds.majority_share);
         let fewest =
             |(ns, effect): &(u64, Effect)| (effect.units().map(Unit::parts).sum::<usize>(), Reverse(*ns), effect.unit);
         let Some((_, best)) = near.min_by_key(fewest) else { break };

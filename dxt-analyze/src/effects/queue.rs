@@ -4,14 +4,13 @@
 use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
 use crate::shared::outlier_test::FEW;
-use crate::thresholds::effects::{
-    ALONE_IN_FLIGHT, AS_MUCH, AS_QUICK, AS_SLOW_AT_ITS_FASTEST, FASTEST, FIRST_SERVED, OVERLOADED, SLOWER_THAN_QUEUE,
-    WAITS_BY_LOAD,
-};
+use crate::thresholds::Thresholds;
+use crate::thresholds::fixed::QUEUE_EXPONENT;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues of the storage targets that calls of a class reach.
 pub(super) struct Queues {
+    thresholds: Thresholds,
     loads: Loads,
     busy: Busy,
     /// Log slowdown of each target's fastest calls.
@@ -28,17 +27,20 @@ impl Queues {
             cell.targets.iter().for_each(|target| served.entry(*target).or_default().push(each));
         }
         let fastest = fastest(cube, &mut served);
-        Self { loads: Loads::of(cube, &[class]), busy: Busy::of(cube, class), fastest }
+        let thresholds = cube.run.thresholds.clone();
+        Self { thresholds, loads: Loads::of(cube, &[class]), busy: Busy::of(cube, class), fastest }
     }
 
     /// True if a target has no more load than others.
     pub(super) fn is_asked_as_much(&self, target: u32) -> bool {
-        self.loads.asked(target) <= AS_MUCH
+        self.loads.asked(target) <= self.thresholds.similar_ratio
     }
 
     /// True if a target with long calls has no more load than others, and no more processes begin calls there together.
     pub(super) fn is_slow_by_itself(&self, target: u32) -> bool {
-        self.is_asked_as_much(target) && self.loads.together(target) <= AS_MUCH && !self.is_only_busy(target)
+        self.is_asked_as_much(target)
+            && self.loads.together(target) <= self.thresholds.similar_ratio
+            && !self.is_only_busy(target)
     }
 
     /// True if calls on a target are long only because many are in flight ([`Busy::is_only_busy`]).
@@ -48,7 +50,7 @@ impl Queues {
 
     /// True if a target's load explains that its calls are long.
     pub(super) fn is_overloaded(&self, target: u32) -> bool {
-        self.loads.asked(target) >= OVERLOADED
+        self.loads.asked(target) >= self.thresholds.double_ratio
     }
 
     /// Returns a target's log slowdown without the time that its calls wait for each other. `above`: log slowdown that includes this time.
@@ -58,14 +60,15 @@ impl Queues {
         let (asked, together) = (self.loads.asked(target), self.loads.together(target));
         let above = if above < 0.0 {
             // A target that is only less busy is not fast.
-            let by_far = above <= -SLOWER_THAN_QUEUE.ln() && asked.min(together) * AS_MUCH > 1.0;
+            let by_far = above <= -self.thresholds.double_ratio.ln()
+                && asked.min(together) * self.thresholds.similar_ratio > 1.0;
             if by_far { above } else { above.max(fastest.min(0.0)) }
-        } else if fastest >= above * AS_SLOW_AT_ITS_FASTEST || asked >= OVERLOADED {
+        } else if fastest >= above * self.thresholds.majority_share || asked >= self.thresholds.double_ratio {
             above
         } else {
             // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
-            let waits = above - WAITS_BY_LOAD * asked.max(together).max(1.0).ln();
-            if waits >= SLOWER_THAN_QUEUE.ln() { waits.max(fastest) } else { above.min(fastest.max(0.0)) }
+            let waits = above - QUEUE_EXPONENT * asked.max(together).max(1.0).ln();
+            if waits >= self.thresholds.double_ratio.ln() { waits.max(fastest) } else { above.min(fastest.max(0.0)) }
         };
         if !self.is_overloaded(target) && self.is_only_busy(target) { above.min(0.0) } else { above }
     }
@@ -145,7 +148,8 @@ fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTre
     served.keys().for_each(|target| by_begin.entry(octave_of(target)).or_default().push(*target));
     let mut out: BTreeMap<u32, f64> = BTreeMap::new();
     for (octave, theirs) in by_begin {
-        let quantile = FASTEST.min(FIRST_SERVED / f64::from(octave).exp2());
+        let quantile =
+            cube.run.thresholds.fastest_quantile.min(cube.run.thresholds.third_share / f64::from(octave).exp2());
         let at = |(target, of): (&u32, &mut Vec<(f64, f64)>)| Some((*target, weighted_quantile(of, quantile)?));
         let all: BTreeMap<u32, f64> = served.iter_mut().filter_map(at).collect();
         let median = |mut values: Vec<(f64, f64)>| weighted_quantile(&mut values, 0.5);
@@ -156,7 +160,7 @@ fn fastest(cube: &Cube<'_>, served: &mut BTreeMap<u32, Vec<(f64, f64)>>) -> BTre
         for target in theirs {
             let Some(fastest) = all.get(&target).copied() else { continue };
             let above = fastest - usual;
-            if quantile >= FASTEST {
+            if quantile >= cube.run.thresholds.fastest_quantile {
                 out.insert(target, above);
                 continue;
             }
@@ -202,6 +206,7 @@ impl Group {
 /// target moves fewer bytes per busy time.
 #[derive(Clone, Debug, Default)]
 pub struct Busy {
+    thresholds: Thresholds,
     groups: BTreeMap<u32, Group>,
     /// Throughput, calls in flight, busy time and shortest call of all groups (calls with the same first target), each in ascending order,
     /// with the group's first target.
@@ -234,7 +239,7 @@ impl Busy {
             all.sort_by(|a, b| a.0.total_cmp(&b.0));
             all
         });
-        Self { groups, sorted }
+        Self { thresholds: cube.run.thresholds.clone(), groups, sorted }
     }
 
     /// Returns the group (calls with the same first target) that reaches a target, and medians over the other groups: throughput, calls in
@@ -244,7 +249,7 @@ impl Busy {
         let mine = with.max_by(|a, b| a.bytes.total_cmp(&b.bytes))?;
         let near: BTreeMap<&u32, &Group> =
             self.groups.iter().filter(|(_, group)| !group.all.is_disjoint(&mine.all)).collect();
-        if near.values().map(|group| group.bytes).sum::<f64>() > mine.bytes * AS_MUCH {
+        if near.values().map(|group| group.bytes).sum::<f64>() > mine.bytes * self.thresholds.similar_ratio {
             return None;
         }
         let others = self.groups.len() - near.len();
@@ -262,10 +267,10 @@ impl Busy {
     #[must_use]
     pub fn is_only_busy(&self, target: u32) -> bool {
         self.against(target).is_some_and(|(mine, [rate, depth, _, shortest])| {
-            let first_is_quick = mine.shortest_ns <= shortest * AS_QUICK;
-            mine.rate() * AS_MUCH >= rate
-                && depth <= ALONE_IN_FLIGHT
-                && mine.depth() >= depth * OVERLOADED
+            let first_is_quick = mine.shortest_ns <= shortest * self.thresholds.slower_ratio;
+            mine.rate() * self.thresholds.similar_ratio >= rate
+                && depth <= self.thresholds.treble_ratio
+                && mine.depth() >= depth * self.thresholds.double_ratio
                 && first_is_quick
         })
     }
@@ -276,7 +281,7 @@ impl Busy {
     #[must_use]
     pub fn longer_ns(&self, target: u32) -> Option<f64> {
         let (mine, [_, _, busy, shortest]) = self.against(target)?;
-        (mine.shortest_ns <= shortest * AS_QUICK).then(|| (mine.busy_ns - busy).max(0.0))
+        (mine.shortest_ns <= shortest * self.thresholds.slower_ratio).then(|| (mine.busy_ns - busy).max(0.0))
     }
 }
 
@@ -296,10 +301,10 @@ mod tests {
         };
         let fastest = (0..16).map(|target| (target, of(target, -3.0, 1.6))).collect();
         let loads = Loads { asked: load(), together: load() };
-        let queues = Queues { loads, busy: Busy::default(), fastest };
+        let queues = Queues { thresholds: Thresholds::default(), loads, busy: Busy::default(), fastest };
         let above: Vec<f64> = (0..16).map(|target| queues.without_waits(target, of(target, 0.5, 1.7))).collect();
         assert_eq!(above.first(), Some(&0.0));
-        let slow: Vec<Vec<usize>> = slow_sets(&above, &[0.02; 16], 0.01).into_iter().map(|set| set.slow).collect();
+        let slow: Vec<Vec<usize>> = slow_sets(&above, &[0.02; 16], 0.01, 0.3).into_iter().map(|set| set.slow).collect();
         assert_eq!(slow, [[4, 11]]);
     }
 

@@ -12,7 +12,7 @@ use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::outlier_test::{FEWEST, Odd, all_above, clearly_slower};
 use crate::sum::Sum;
-use crate::thresholds::effects::{ALTERNATING, CHANGES, FEWEST_CALLS, FEWEST_CALLS_OF_REGION, FILES_AT_ONCE, QUARTER};
+use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +48,13 @@ pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Ve
         [nodes(cube, &processes), processes, windows].map(|members| Term { members, of_two: None });
     let all = [targets(cube, of), nodes, ranks, windows, folders(cube, of), files(cube, of)];
     let enough = |mut term: Term| {
-        let fewest = |unit| if matches!(unit, Unit::Region(_)) { FEWEST_CALLS_OF_REGION } else { FEWEST_CALLS };
+        let fewest = |unit| {
+            if matches!(unit, Unit::Region(_)) {
+                cube.run.thresholds.calls_min
+            } else {
+                cube.run.thresholds.several_min
+            }
+        };
         term.members.retain(|member| member.calls >= fewest(member.unit));
         term
     };
@@ -100,7 +106,7 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         let (list, weight) = (cell.cell().targets.as_slice(), cell.sums.calls as f64);
         for target in of.targets_of(list) {
             let here = on.get(&target).copied().unwrap_or_default();
-            if all - here >= here * QUARTER {
+            if all - here >= here * cube.run.thresholds.quarter_share {
                 by_list.entry(((target, list), cell.process)).or_default().add(cell.above, weight);
             }
         }
@@ -219,7 +225,8 @@ fn folders_by_file(cube: &Residuals<'_, '_>, of: &OfClass) -> Option<(Member, Od
     let alternate = || {
         let mut calls: Vec<_> = cells().map(|(cell, folder)| (cell.process, cell.sums.first_at, folder)).collect();
         calls.sort_unstable();
-        calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count() >= CHANGES
+        calls.windows(2).filter(|pair| pair[0].0 == pair[1].0 && pair[0].2 != pair[1].2).count()
+            >= cube.run.thresholds.few_min as usize
     };
     let values = |files: &BTreeMap<FileId, Mean>| files.values().map(|mean| mean.get()).collect::<Vec<f64>>();
     let by: Vec<(u32, Vec<f64>)> = by.iter().map(|(folder, files)| (*folder, values(files))).collect();
@@ -233,7 +240,7 @@ fn folders_by_file(cube: &Residuals<'_, '_>, of: &OfClass) -> Option<(Member, Od
 
 fn files(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
     let is = |cell: &LeftOf<'_>| is_no_list(cube, of, cell);
-    let by = items(cube, of, Some, &of.steps.1, &slow_windows(cube.cells().filter(is)));
+    let by = items(cube, of, Some, &of.steps.1, &slow_windows(&cube.run.thresholds, cube.cells().filter(is)));
     let mut term = compared(cube, &by, Unit::File);
     // At different times, two files may differ because of the time.
     let mut windows: BTreeMap<(ProcessId, u16), BTreeSet<FileId>> = BTreeMap::new();
@@ -241,19 +248,19 @@ fn files(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         windows.entry((cell.process, cell.slot)).or_default().insert(cell.file);
     }
     let both = windows.values().filter(|files| files.len() > 1).count() as f64;
-    term.of_two = term.of_two.filter(|_| both >= windows.len() as f64 * ALTERNATING);
+    term.of_two = term.of_two.filter(|_| both >= windows.len() as f64 * cube.run.thresholds.half_share);
     term
 }
 
 /// Returns, for time windows in which several files are used, the median log slowdown of these files, if above 0: a file that is used only
 /// in a slow window is not slow itself.
-fn slow_windows<'c>(cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f64> {
+fn slow_windows<'c>(thresholds: &Thresholds, cells: impl Iterator<Item = LeftOf<'c>>) -> BTreeMap<u16, f64> {
     let mut slots: BTreeMap<u16, BTreeMap<FileId, Mean>> = BTreeMap::new();
     for cell in cells {
         let of = slots.entry(cell.slot).or_default().entry(cell.file).or_default();
         of.add(cell.above_kind, cell.sums.calls as f64);
     }
-    slots.retain(|_, files| files.len() >= FILES_AT_ONCE);
+    slots.retain(|_, files| files.len() >= thresholds.few_min as usize);
     let above = |files: &BTreeMap<FileId, Mean>| {
         let mut values: Vec<(f64, f64)> = files.values().map(|mean| (mean.get(), 1.0)).collect();
         weighted_quantile(&mut values, 0.5).filter(|above| *above > 0.0)

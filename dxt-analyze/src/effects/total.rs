@@ -11,7 +11,7 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::outlier_test::{FEW, FEWEST, Odd, slow_sets};
 use crate::shared::stats::median;
-use crate::thresholds::effects::{AS_LARGE, FEW_ARE_FAR, FEWEST_BY_TIME, MOST_BY_TIME, UNLIKE};
+use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -41,17 +41,17 @@ impl Takes {
     }
 
     /// Time, ns, with the excess of outliers if these are more than a few.
-    fn time_ns(&self) -> f64 {
-        self.ns + if self.far.0 > self.calls * FEW_ARE_FAR { self.far.1 } else { 0.0 }
+    fn time_ns(&self, thresholds: &Thresholds) -> f64 {
+        self.ns + if self.far.0 > self.calls * thresholds.some_share { self.far.1 } else { 0.0 }
     }
 
     /// Log slowdown against the peers.
-    fn above(&self) -> f64 {
-        (self.time_ns().max(1.0) / self.like_ns.max(1.0)).ln()
+    fn above(&self, thresholds: &Thresholds) -> f64 {
+        (self.time_ns(thresholds).max(1.0) / self.like_ns.max(1.0)).ln()
     }
 
-    fn is_as_large(&self) -> bool {
-        self.bytes <= self.like_bytes * AS_LARGE
+    fn is_as_large(&self, thresholds: &Thresholds) -> bool {
+        self.bytes <= self.like_bytes * thresholds.similar_ratio
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64
         }
         of_class.targets_of(&cell.targets).for_each(|target| of_target.entry(target).or_default().add(takes));
     }
-    let value = |(unit, takes): (Unit, Takes)| (unit, takes, takes.above());
+    let value = |(unit, takes): (Unit, Takes)| (unit, takes, takes.above(&cube.run.thresholds));
     let processes: Vec<Value> = of_process.iter().map(|(one, takes)| value((Unit::Process(*one), *takes))).collect();
     let is_overloaded = |of: &&Value| matches!(of.0, Unit::Target(target) if queues.is_overloaded(target));
     let counts =
@@ -80,19 +80,20 @@ pub(super) fn by_total_time(cube: &Residuals<'_, '_>, of_class: &OfClass, p: f64
     let targets: Vec<Value> =
         of_target.into_iter().map(|(target, takes)| value((Unit::Target(target), takes))).collect();
     let least = cube.run.thresholds.min_slowdown;
-    let sorts = [(targets, least.max(UNLIKE)), (nodes(cube, &of_process), least), (processes, least)];
+    let sorts =
+        [(targets, least.max(cube.run.thresholds.slower_ratio)), (nodes(cube, &of_process), least), (processes, least)];
     let mut out = Vec::new();
     for (mut sort, least) in sorts {
-        sort.retain(|(_, takes, _)| takes.calls >= FEWEST_BY_TIME);
+        sort.retain(|(_, takes, _)| takes.calls >= cube.run.thresholds.many_calls_min as f64);
         let values: Vec<f64> = sort.iter().map(|of| of.2).collect();
         let is_node = matches!(sort.first(), Some((Unit::Node(_), ..)));
         if values.len() < if is_node { FEWEST } else { FEW + 1 } {
             continue;
         }
-        for set in slow_sets(&values, &vec![0.0; values.len()], p) {
+        for set in slow_sets(&values, &vec![0.0; values.len()], p, cube.run.thresholds.log_gap) {
             let of: Vec<&Value> = set.slow.iter().filter_map(|at| sort.get(*at)).collect();
-            let few = of.len() as f64 <= (values.len() as f64 * MOST_BY_TIME).max(1.0);
-            let is = of.iter().all(|of| of.1.is_as_large() && counts(of));
+            let few = of.len() as f64 <= (values.len() as f64 * cube.run.thresholds.quarter_share).max(1.0);
+            let is = of.iter().all(|of| of.1.is_as_large(&cube.run.thresholds) && counts(of));
             if !few || !is || set.odd.above < least.ln() || set.odd.p > p {
                 continue;
             }
@@ -132,7 +133,7 @@ fn of_cells<'c>(cube: &Residuals<'c, '_>, class: Class) -> Vec<(&'c Cell, Takes)
     }
     for (cell, takes) in &mut out {
         let of = cube.peers(cell).and_then(|group| like.get(&group)).copied().unwrap_or_default();
-        takes.like_ns = takes.calls * of.time_ns() / of.calls.max(1.0);
+        takes.like_ns = takes.calls * of.time_ns(&cube.run.thresholds) / of.calls.max(1.0);
         takes.like_bytes = takes.calls * of.bytes / of.calls.max(1.0);
     }
     out
@@ -145,7 +146,7 @@ fn nodes(cube: &Cube<'_>, of: &BTreeMap<ProcessId, Takes>) -> Vec<Value> {
         let Some(process) = cube.run.process(*process) else { continue };
         let node = by.entry(process.node).or_default();
         node.0.add(takes);
-        node.1.push(takes.above());
+        node.1.push(takes.above(&cube.run.thresholds));
     }
     if by.values().any(|(_, ranks)| ranks.len() < 2) {
         return Vec::new();
@@ -166,11 +167,11 @@ fn savings(cube: &Residuals<'_, '_>, class: Class, takes: &[(&Cell, Takes)], uni
         phases.entry(cube.phase(cell)).or_default().add(takes);
         all.add(takes);
     }
-    let stays = if all.far.0 <= all.calls * FEW_ARE_FAR { 1.0 } else { FAR };
+    let stays = if all.far.0 <= all.calls * cube.run.thresholds.some_share { 1.0 } else { FAR };
     let least = cube.run.thresholds.min_slowdown.ln();
     let mut out = Savings::new();
     for (index, cell) in (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class) {
-        let above = phases.get(&cube.phase(&cell)).map_or(0.0, Takes::above);
+        let above = phases.get(&cube.phase(&cell)).map_or(0.0, |of| of.above(&cube.run.thresholds));
         if above >= least && theirs(&cell) {
             out.push((index, (cell.left_ns - cell.beyond_ns(stays)).max(0.0) * (1.0 - (-above).exp())));
         }

@@ -5,10 +5,7 @@ use super::unit::{Member, Unit};
 use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
 use crate::shared::outlier_test::{Odd, PrefixSums, against, slow_sets};
-use crate::thresholds::effects::{
-    BEGINNING, GROWS_IN_ORDER, LESS_DONE, LESS_DONE_AS_IT_GROWS, MOST_RANGES, OVERLAPPING, QUARTER, SHORTEST_RANGE,
-    UNLIKE,
-};
+use crate::thresholds::Thresholds;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -25,18 +22,20 @@ pub(super) struct SlowRange {
 /// Returns the slow ranges among the time windows `members`, in order of time, by calls of a class. `p`: largest probability by chance;
 /// `least`: least log slowdown of a set of windows.
 pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: f64, least: f64) -> Vec<SlowRange> {
+    let thresholds = &cube.run.thresholds;
     let values: Vec<f64> = members.iter().map(|member| member.above).collect();
     let errors: Vec<f64> = members.iter().map(|member| member.error).collect();
     let calls: Vec<u64> = members.iter().map(|member| member.calls).collect();
     let mut ranges: Vec<(Range<usize>, Odd)> = Vec::new();
     // Largest set of windows first: a window is a member of one range only.
-    if let Some(set) = slow_sets(&values, &errors, p).into_iter().find(|set| set.odd.above >= least) {
+    if let Some(set) = slow_sets(&values, &errors, p, thresholds.log_gap).into_iter().find(|set| set.odd.above >= least)
+    {
         let mut slow = set.slow.clone();
         slow.sort_unstable();
         let runs = slow.chunk_by(|a, b| b - a <= 1);
         let ranges_of: Vec<Range<usize>> = runs.filter_map(|run| Some(*run.first()?..run.last()? + 1)).collect();
         // So many slow periods are the program's way of working.
-        if ranges_of.len() <= MOST_RANGES {
+        if ranges_of.len() <= cube.run.thresholds.few_min as usize {
             let odd = |range: &Range<usize>| {
                 let theirs = values.get(range.clone()).unwrap_or_default();
                 Odd { above: theirs.iter().sum::<f64>() / theirs.len() as f64 - set.others, ..set.odd }
@@ -44,17 +43,18 @@ pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: 
             ranges.extend(ranges_of.into_iter().map(|range| (range.clone(), odd(&range))));
         }
     }
-    let rises = || growing(&values).map(|range| (range.clone(), from_the_begin(&values, range)));
-    let slowest = slowest_range(&values, &calls).map(|(range, odd)| (range, odd.among(values.len() * values.len())));
+    let rises = || growing(thresholds, &values).map(|range| (range.clone(), from_the_begin(&values, range)));
+    let slowest =
+        slowest_range(thresholds, &values, &calls).map(|(range, odd)| (range, odd.among(values.len() * values.len())));
     let found = slowest.filter(|(_, odd)| odd.p <= p).or_else(rises);
     ranges.extend(found.filter(|(_, odd)| odd.p <= p));
     let slow = |(range, odd): (Range<usize>, Odd)| {
         let unit = Unit::Moment(slot(members, range.start), slot(members, range.end - 1));
         let at_the_end = range.end == values.len();
         let grows = at_the_end
-            && (in_order(values.get(range.clone())?) >= GROWS_IN_ORDER && range.len() >= 4
-                || growing(&values).is_some());
-        let part = if grows { LESS_DONE_AS_IT_GROWS } else { LESS_DONE };
+            && (in_order(values.get(range.clone())?) >= cube.run.thresholds.most_share && range.len() >= 4
+                || growing(thresholds, &values).is_some());
+        let part = if grows { cube.run.thresholds.most_share } else { cube.run.thresholds.majority_share };
         let calls = calls.get(range)?.iter().sum();
         (lasts(cube, unit) && does_less(cube, unit, class, part)).then_some(SlowRange { unit, odd, calls, grows })
     };
@@ -71,13 +71,13 @@ fn slot(members: &[Member], at: usize) -> u16 {
 /// Returns the range of values with the largest distance from all other values, if nearly all of its values are above nearly all others. A
 /// slow start does not count: programs begin slowly. `calls`: number of calls per value. A range with few values and few calls must be
 /// slower than a long one to count.
-fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
+fn slowest_range(thresholds: &Thresholds, values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let sums = PrefixSums::of(values);
     let all: u64 = calls.iter().sum();
     let mut before = 0_u64;
     let mut best: Option<(Range<usize>, Odd)> = None;
     for from in 0..values.len() {
-        let begun = from >= 4 || before as f64 >= all as f64 * BEGINNING;
+        let begun = from >= 4 || before as f64 >= all as f64 * thresholds.some_share;
         before += calls.get(from).copied().unwrap_or_default();
         let ends = from + 4..=values.len();
         for range in ends.map(|until| from..until).filter(|range| begun && from >= 2 && range.len() < values.len() - 1)
@@ -94,19 +94,21 @@ fn slowest_range(values: &[f64], calls: &[u64]) -> Option<(Range<usize>, Odd)> {
     let theirs: u64 = calls.get(range.clone())?.iter().sum();
     // Slow calls fill many windows: a part of the run is one by windows or by calls. A shorter range is far slower than all others.
     let share = |count: usize, calls: u64| (count as f64 / values.len() as f64).max(calls as f64 / all.max(1) as f64);
-    let is_part = |count: usize, calls: u64| count >= 4 && share(count, calls) >= QUARTER;
-    let (is_long, least) =
-        (is_part(slow.len(), theirs), if slow.len() < fast.len() { UNLIKE * UNLIKE } else { f64::MAX });
+    let is_part = |count: usize, calls: u64| count >= 4 && share(count, calls) >= thresholds.quarter_share;
+    let (is_long, least) = (
+        is_part(slow.len(), theirs),
+        if slow.len() < fast.len() { thresholds.slower_ratio * thresholds.slower_ratio } else { f64::MAX },
+    );
     let quantile = |values: &[f64], part: f64| {
         weighted_quantile(&mut values.iter().map(|value| (*value, 1.0)).collect::<Vec<_>>(), part)
     };
     let clear = |part: f64| quantile(slow, part) > quantile(&fast, 1.0 - part);
-    let is = if is_long { clear(OVERLAPPING) } else { clear(0.0) && odd.above >= least.ln() };
-    (odd.above >= UNLIKE.ln() && is_part(fast.len(), all - theirs) && is).then_some((range, odd))
+    let is = if is_long { clear(thresholds.some_share) } else { clear(0.0) && odd.above >= least.ln() };
+    (odd.above >= thresholds.slower_ratio.ln() && is_part(fast.len(), all - theirs) && is).then_some((range, odd))
 }
 
 /// Returns the range after the first quarter, if values rise from each quarter to the next; else `None`.
-fn growing(values: &[f64]) -> Option<Range<usize>> {
+fn growing(thresholds: &Thresholds, values: &[f64]) -> Option<Range<usize>> {
     let quarter = values.len() / 4;
     let sums = PrefixSums::of(values);
     let mean = |number: usize| {
@@ -115,7 +117,7 @@ fn growing(values: &[f64]) -> Option<Range<usize>> {
     let all = mean(3) - mean(0);
     // A rise at one time only is no growth: a ninth of it is a third of an even step.
     let throughout = (0..3).all(|number| mean(number + 1) - mean(number) >= all / 9.0);
-    (quarter >= 2 && all >= UNLIKE.ln() && throughout && in_order(values) >= GROWS_IN_ORDER)
+    (quarter >= 2 && all >= thresholds.slower_ratio.ln() && throughout && in_order(values) >= thresholds.most_share)
         .then_some(quarter..values.len())
 }
 
@@ -137,7 +139,7 @@ fn lasts(cube: &Cube<'_>, unit: Unit) -> bool {
     let Unit::Moment(from, until) = unit else { return true };
     let length = cube.run.length_ns();
     let begin = |slot: u16| cube.slots.begin(usize::from(slot)).unwrap_or(length);
-    until > from && (begin(until + 1) - begin(from)) as f64 >= length as f64 * SHORTEST_RANGE
+    until > from && (begin(until + 1) - begin(from)) as f64 >= length as f64 * cube.run.thresholds.barely_share
 }
 
 /// True if throughput in a range is below `part` of that at other times, over windows with calls of the class: otherwise calls are long because
@@ -165,19 +167,21 @@ mod tests {
     fn what_grows_is_found_and_what_begins_slowly_is_not() {
         let from = |of: &dyn Fn(f64) -> f64| {
             let values: Vec<f64> = (0..32).map(|k| of(f64::from(k) / 32.0) + f64::from(k * 7 % 5) * 0.03).collect();
-            growing(&values)
+            growing(&Thresholds::default(), &values)
         };
         assert_eq!(from(&|time| 1.6 * time), Some(8..32));
         assert_eq!(from(&|time| (1.0 + 5.0 * time).ln()), Some(8..32));
         assert_eq!(from(&|time| 0.5 * time), None, "hardly");
         assert_eq!(from(&|time| if time < 0.1 { 0.0 } else { 1.5 }), None, "a step");
         assert_eq!(from(&|time| (time * 20.0).sin()), None, "up and down");
-        assert_eq!(growing(&[0.0, 1.0, 2.0, 3.0]), None, "too few");
+        assert_eq!(growing(&Thresholds::default(), &[0.0, 1.0, 2.0, 3.0]), None, "too few");
     }
 
     #[test]
     fn what_stays_slow_is_found_and_what_comes_and_goes_is_not() {
-        let with = |values: &[f64], calls: &[u64]| slowest_range(values, calls).map(|(range, _)| range);
+        let with = |values: &[f64], calls: &[u64]| {
+            slowest_range(&Thresholds::default(), values, calls).map(|(range, _)| range)
+        };
         let at = |values: &[f64]| with(values, &vec![1; values.len()]);
         let step = |slow: &[usize], count: usize| -> Vec<f64> {
             (0..count).map(|k| f64::from(u8::from(slow.contains(&k))) + (k % 3) as f64 * 0.02).collect()

@@ -167,7 +167,7 @@ impl Work {
         for before in between.iter_mut().filter(|before| before.end == Some(END)) {
             before.ns = before.less.values().copied().fold(0.0, f64::max);
         }
-        cube.sync_points.saved(&between).into_iter().sum()
+        cube.sync_points.saved(&cube.run.thresholds, &between).into_iter().sum()
     }
 }
 

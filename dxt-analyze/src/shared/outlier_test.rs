@@ -1,7 +1,6 @@
 //! Outlier test: finds members of a group that differ from the others by more than chance.
 
 use crate::shared::stats::{QUARTILE, upper_tail_t};
-use crate::thresholds::effects::LEAST_GAP;
 use std::ops::Range;
 
 /// Largest size of a small group, in which each member is compared with the mean of the others. In larger groups, it is compared with the
@@ -91,9 +90,9 @@ pub struct SlowSet {
 /// with the members outside of the set (Rosner, Technometrics 25, 1983: several outliers mask each other unless all are removed). Second:
 /// all members above the widest gap between sorted values, if this gap is as wide as the range of the values below it (Dixon, Annals of
 /// Mathematical Statistics 22, 1951), for any distribution. `errors`: standard errors of `values`; `p`: largest probability that chance
-/// makes any member an outlier.
+/// makes any member an outlier; `least_gap`: least width of the widest gap.
 #[must_use]
-pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
+pub fn slow_sets(values: &[f64], errors: &[f64], p: f64, least_gap: f64) -> Vec<SlowSet> {
     if values.len() < FEWEST {
         return Vec::new();
     }
@@ -117,7 +116,7 @@ pub fn slow_sets(values: &[f64], errors: &[f64], p: f64) -> Vec<SlowSet> {
     let gap = |first: &usize| at(&sorted, *first) - at(&sorted, first - 1);
     let widest = firsts.clone().max_by(|a, b| gap(a).total_cmp(&gap(b))).filter(|first| {
         let range = at(&sorted, first - 1) - at(&sorted, 0);
-        values.len() > FEW && gap(first) >= range.max(LEAST_GAP)
+        values.len() > FEW && gap(first) >= range.max(least_gap)
     });
     let mut all: Vec<usize> = firsts.clone().find(clear).into_iter().chain(widest).collect();
     all.dedup();
@@ -241,7 +240,7 @@ mod tests {
     #[test]
     fn several_slow_members_do_not_mask_each_other() {
         let sets = |values: &[f64]| -> Vec<Vec<usize>> {
-            let mut all = slow_sets(values, &vec![0.02; values.len()], 0.01);
+            let mut all = slow_sets(values, &vec![0.02; values.len()], 0.01, 0.3);
             all.iter_mut().for_each(|set| set.slow.sort_unstable());
             all.into_iter().map(|set| set.slow).collect()
         };

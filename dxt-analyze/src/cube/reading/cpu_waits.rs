@@ -11,7 +11,6 @@ use crate::model::cpu_waits::{at, during};
 use crate::model::{Interval, Within};
 use crate::scan::{Block, Row};
 use crate::shared::totals::add;
-use crate::thresholds::processor::LEAST_WAITING;
 
 /// Durations of one block's calls without the waits of the block's thread for a processor.
 pub(super) struct CallsWithout {
@@ -65,7 +64,7 @@ impl CallsWithout {
     /// Creates empty sums for those sample intervals in which the block's thread waited for a processor.
     pub(super) fn new(block: &Block<'_>) -> Self {
         let all = block.process.cpu.of_thread(block.process.tid(block.thread));
-        let waits = all.iter().filter(|of| of.waiting() >= LEAST_WAITING);
+        let waits = all.iter().filter(|of| of.waiting() >= block.run.thresholds.barely_share);
         Self::of(waits.copied().collect(), block.process.shift_ns)
     }
 

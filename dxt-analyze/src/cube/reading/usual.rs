@@ -5,7 +5,7 @@ use crate::model::cpu_waits::at;
 use crate::model::{Manner, Run, Stream};
 use crate::scan::{Analysis, Block};
 use crate::shared::stats::QUARTILE;
-use crate::thresholds::processor::{CALLS_OF_MEDIAN, LEAST_WAITING};
+use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 
 /// Number of histogram bins for durations: four per octave (factor of 2), for 40 octaves from 1 ns to 18 minutes.
@@ -120,10 +120,10 @@ pub struct Partial {
 impl Partial {
     /// Returns the usual durations of the calls of each kind.
     #[must_use]
-    pub fn usual(&self) -> FxHashMap<Kind, Usual> {
+    pub fn usual(&self, thresholds: &Thresholds) -> FxHashMap<Kind, Usual> {
         let of_kind = self.kinds.iter().map(|(kind, counts)| {
-            let mut usual = usual(counts.as_slice());
-            if let Some(ns) = self.without_waits.get(kind).and_then(|counts| median(counts.as_slice())) {
+            let mut usual = usual(thresholds, counts.as_slice());
+            if let Some(ns) = self.without_waits.get(kind).and_then(|counts| median(thresholds, counts.as_slice())) {
                 usual.least = Least { ns, is_certain: true };
             }
             (*kind, usual)
@@ -142,12 +142,12 @@ fn quantile(counts: &[u64], share: f64) -> f64 {
     middle(found.unwrap_or(0))
 }
 
-/// Returns the median duration of the calls whose numbers per bin are `counts`, ns; `None` for fewer than [`CALLS_OF_MEDIAN`] calls.
-fn median(counts: &[u64]) -> Option<u64> {
-    (counts.iter().sum::<u64>() >= CALLS_OF_MEDIAN).then(|| quantile(counts, 0.5) as u64)
+/// Returns the median duration of the calls whose numbers per bin are `counts`, ns; `None` for fewer than `calls_min` calls.
+fn median(thresholds: &Thresholds, counts: &[u64]) -> Option<u64> {
+    (counts.iter().sum::<u64>() >= thresholds.calls_min).then(|| quantile(counts, 0.5) as u64)
 }
 
-fn usual(counts: &[u64]) -> Usual {
+fn usual(thresholds: &Thresholds, counts: &[u64]) -> Usual {
     let at = |share: f64| quantile(counts, share);
     let median_ns = at(0.5);
     // At least half a bin, the resolution of quartiles.
@@ -158,7 +158,7 @@ fn usual(counts: &[u64]) -> Usual {
     let far = if regular < FAR { median_ns * regular } else { median_ns * FAR.max((SPREADS * spread).exp()) };
     let far = far.min(alone_from(counts).unwrap_or(f64::INFINITY)).max(median_ns * LEAST_FAR);
     let leans = (median_ns / at(0.05)).ln() - (at(0.95) / median_ns).ln();
-    let least = Least { ns: median(counts).unwrap_or(0), is_certain: false };
+    let least = Least { ns: median(thresholds, counts).unwrap_or(0), is_certain: false };
     Usual { median_ns, spread, far_ns: far.min(1e18) as u64, leans, least }
 }
 
@@ -217,7 +217,9 @@ impl Analysis for Durations {
                 };
                 counts[class(row.duration_ns())] += 1;
                 let at = at(intervals, row.end.saturating_add(shift)).and_then(|at| intervals.get(at));
-                if at.is_some_and(|of| of.waiting() < LEAST_WAITING && of.begin <= row.start.saturating_add(shift)) {
+                if at.is_some_and(|of| {
+                    of.waiting() < block.run.thresholds.barely_share && of.begin <= row.start.saturating_add(shift)
+                }) {
                     let counts = partial.without_waits.entry(Kind::of_size(stream, size)).or_insert_with(zeros);
                     counts[class(row.duration_ns())] += 1;
                 }
@@ -257,20 +259,31 @@ mod tests {
     fn what_is_far_depends_on_the_spread() {
         let mut even = [0; CLASSES];
         even[class(1000)] = 100;
-        let narrow = usual(&even);
+        let narrow = usual(&Thresholds::default(), &even);
         assert!((3_500..4_800).contains(&narrow.far_ns), "{narrow:?}");
         let mut less = [0; CLASSES];
         less[class(700)] = 40;
         less[class(1000)] = 60;
-        assert!((7_000..9_500).contains(&usual(&less).far_ns), "{:?}", usual(&less));
+        assert!(
+            (7_000..9_500).contains(&usual(&Thresholds::default(), &less).far_ns),
+            "{:?}",
+            usual(&Thresholds::default(), &less)
+        );
         let mut wide = [0; CLASSES];
         (40..76).for_each(|class| wide[class] = 10);
-        assert!(usual(&wide).far_ns > 100 * usual(&wide).median_ns as u64);
+        assert!(
+            usual(&Thresholds::default(), &wide).far_ns > 100 * usual(&Thresholds::default(), &wide).median_ns as u64
+        );
         // A single call far above the others is an outlier regardless of the spread; four are not.
         for (count, is_far) in [(1, true), (4, false)] {
             let mut with = wide;
             with[class(8_000_000)] = count;
-            assert_eq!(usual(&with).far_ns <= 8_000_000, is_far, "{:?}", usual(&with));
+            assert_eq!(
+                usual(&Thresholds::default(), &with).far_ns <= 8_000_000,
+                is_far,
+                "{:?}",
+                usual(&Thresholds::default(), &with)
+            );
         }
     }
 }

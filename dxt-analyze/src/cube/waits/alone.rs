@@ -1,15 +1,10 @@
 //! Finds the process that runs alone at the end of a run, for runs in which it is unknown which processes wait for which. At the end, this
 //! process waits for no other, so the time of its calls prolongs the run.
 
+use crate::limits::PARENT_GENERATIONS;
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// The process counts as running alone at the end if others (such as a parent that waits for it) end at most this part of its time alone
-/// after it.
-const WAITS: f64 = 0.1;
-/// Largest number of generations of parent processes that are examined.
-const GENERATIONS: usize = 16;
 
 /// Returns the process that runs alone at the end, and since when, ns since the job's start; `None` if there is no such time. Processes
 /// that started it, directly or not, may still exist and wait for it.
@@ -26,14 +21,14 @@ pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
         run.processes.iter().map(|process| ((process.node, process.pid), process)).collect();
     let began = |mine: &Process, other: &Process| {
         let above = |of: &&Process| of_pid.get(&(of.node, of.ppid)).copied();
-        let mut line = std::iter::successors(above(&other), above).take(GENERATIONS);
+        let mut line = std::iter::successors(above(&other), above).take(PARENT_GENERATIONS);
         line.any(|of| std::ptr::eq(of, mine))
     };
     let mut best: Option<(ProcessId, u64, u64)> = None;
     for two in by_end.windows(2) {
         let ((id, mine), (_, next)) = (two[0], two[1]);
         let alone = mine.end_ns.saturating_sub(next.end_ns);
-        let waits = end.saturating_sub(mine.end_ns) as f64 <= alone as f64 * WAITS;
+        let waits = end.saturating_sub(mine.end_ns) as f64 <= alone as f64 * run.thresholds.some_share;
         if waits && best.is_none_or(|(.., longest)| alone > longest) {
             best = Some((id, next.end_ns, alone));
         }

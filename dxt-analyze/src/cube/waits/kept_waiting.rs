@@ -6,9 +6,6 @@ use crate::shared::stats::median;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Others wait for a rank if the median wait of all ranks in a phase is at least this part of the rank's time in calls.
-const KEPT: f64 = 0.5;
-
 /// Ranks for which others wait: pairs of phase and rank.
 #[derive(Clone, Debug, Default)]
 pub struct KeptWaiting(BTreeSet<(usize, ProcessId)>);
@@ -27,7 +24,9 @@ impl KeptWaiting {
         let does = |(&(phase, process), ns): (&(usize, ProcessId), &f64)| {
             let (usual, waits) = (usual.get(phase).copied()?, waits.get(phase)?);
             let mine = waits.get(&process).copied().unwrap_or_default();
-            let is = usual > 0.0 && usual >= ns * KEPT && mine <= usual * (1.0 - KEPT);
+            let is = usual > 0.0
+                && usual >= ns * run.thresholds.half_share
+                && mine <= usual * (1.0 - run.thresholds.half_share);
             is.then_some((phase, process))
         };
         Self(in_calls.iter().filter_map(does).collect())

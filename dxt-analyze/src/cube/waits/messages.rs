@@ -4,31 +4,9 @@
 use crate::cube::reading::slots::Slots;
 use crate::model::ProcessId;
 use crate::shared::stats::median;
+use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
-
-/// A rank counts as slow if its saving (time that a finding takes off its calls) is at least this part of the largest.
-const AS_SLOW: f64 = 0.5;
-/// Ranks do not wait for messages between two synchronization points if the largest saving of a rank between these points is at most this
-/// part of the median over all points.
-const FREE: f64 = 0.1;
-/// Least number of synchronization points that show a rank's usual time of computing (points before which no rank waits for messages). Also
-/// the least number of points before which the rank seems to wait, if its usual time is unknown.
-const FEWEST: usize = 2;
-/// Largest excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer: beyond it, the rank
-/// computes instead of waiting.
-const AT_MOST: f64 = 1.5;
-/// Least excess of a rank's time outside of calls, relative to the time by which the slow ranks' calls are longer, if only these lengths
-/// show a wait.
-const AT_LEAST: f64 = 0.5;
-/// Largest difference between the arrival of a rank and of the slow ranks, as a part of the time by which the slow ranks' calls are longer:
-/// a rank that waits for them arrives with them.
-const WITH_THEM: f64 = 0.25;
-/// Least part of the synchronization points at which a rank must seem to wait for the slow ranks.
-const MOSTLY: f64 = 0.7;
-
-/// Least number of synchronization points over which the variation of a rank's times counts.
-const FEWEST_TO_VARY: usize = 4;
 
 /// Some time (in calls, in waits, saved) of each process, ns.
 pub type Times = FxHashMap<ProcessId, f64>;
@@ -84,16 +62,27 @@ impl Messages {
     /// Returns how long each rank in `who` waits for messages of ranks whose calls get shorter (`all`), for each synchronization point, ns:
     /// at most by how much they get shorter. `met`: waits at synchronization points, by the phase that each ends.
     #[must_use]
-    pub fn waits(&self, met: &[Times], all: &[Shorter<'_>], who: &BTreeSet<ProcessId>) -> Vec<Times> {
+    pub fn waits(
+        &self,
+        thresholds: &Thresholds,
+        met: &[Times],
+        all: &[Shorter<'_>],
+        who: &BTreeSet<ProcessId>,
+    ) -> Vec<Times> {
         let mut most: Vec<f64> = all.iter().map(|(_, less)| less.values().copied().fold(0.0, f64::max)).collect();
         let of_all = most.clone();
         let usual = median(&mut most).unwrap_or_default();
-        let slow: Vec<Vec<ProcessId>> =
-            all.iter().zip(&of_all).map(|((_, less), most)| those(less, |ns| ns >= most * AS_SLOW)).collect();
+        let slow: Vec<Vec<ProcessId>> = all
+            .iter()
+            .zip(&of_all)
+            .map(|((_, less), most)| those(less, |ns| ns >= most * thresholds.half_share))
+            .collect();
         let mut ever: Vec<ProcessId> = slow.iter().flatten().copied().collect();
         ever.sort_unstable();
         ever.dedup();
-        let held_up = |end: usize| all.iter().zip(&of_all).any(|((at, _), most)| *at == end && *most > usual * FREE);
+        let held_up = |end: usize| {
+            all.iter().zip(&of_all).any(|((at, _), most)| *at == end && *most > usual * thresholds.some_share)
+        };
         let free: Vec<&Times> = self
             .outside
             .iter()
@@ -103,7 +92,7 @@ impl Messages {
             .collect();
         let mut waits: Vec<Times> = vec![Times::default(); all.len()];
         for &process in who {
-            let usually = Usually::of(&free, &ever, process);
+            let usually = Usually::of(thresholds, &free, &ever, process);
             let beyond = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
                 if slow.iter().any(|process| self.threaded.contains(process)) {
                     return None;
@@ -115,17 +104,19 @@ impl Messages {
             let beyond: Vec<f64> = all.iter().zip(&slow).map(|of| beyond(of).unwrap_or_default()).collect();
             let comes_with = |end: usize, slow: &[ProcessId], most: f64| {
                 let of = met.get(end)?;
-                Some((of.get(&process)? - least(of, slow)?).abs() <= most * WITH_THEM)
+                Some((of.get(&process)? - least(of, slow)?).abs() <= most * thresholds.quarter_share)
             };
             let similar = |((ns, most), ((end, _), slow)): &((&f64, &f64), (&Shorter<'_>, &Vec<ProcessId>))| {
-                let as_long = (**most * AT_LEAST..=**most * AT_MOST).contains(*ns) && **most > 0.0;
+                let as_long =
+                    (**most * thresholds.half_share..=**most * thresholds.slower_ratio).contains(*ns) && **most > 0.0;
                 as_long && comes_with(*end, slow, **most).unwrap_or_default()
             };
             let often = beyond.iter().zip(&of_all).zip(all.iter().zip(&slow)).filter(similar).count();
-            let often = often >= FEWEST && often as f64 >= all.len() as f64 * MOSTLY;
-            if usually.is_known() || often && !self.keeps_its_own_time(process, all, &slow) {
+            let often = often >= (thresholds.repeated_min as usize)
+                && often as f64 >= all.len() as f64 * thresholds.majority_share;
+            if usually.is_known() || often && !self.keeps_its_own_time(thresholds, process, all, &slow) {
                 for ((waits, ns), most) in waits.iter_mut().zip(beyond).zip(&of_all) {
-                    if ns > 0.0 && ns <= most * AT_MOST {
+                    if ns > 0.0 && ns <= most * thresholds.slower_ratio {
                         waits.insert(process, ns.min(*most));
                     }
                 }
@@ -136,14 +127,20 @@ impl Messages {
 
     /// True if a rank's time outside of calls varies too little for a rank that waits for the slow ranks: a waiting rank is outside of
     /// calls for longer whenever the slow ranks' calls take longer.
-    fn keeps_its_own_time(&self, process: ProcessId, all: &[Shorter<'_>], slow: &[Vec<ProcessId>]) -> bool {
+    fn keeps_its_own_time(
+        &self,
+        thresholds: &Thresholds,
+        process: ProcessId,
+        all: &[Shorter<'_>],
+        slow: &[Vec<ProcessId>],
+    ) -> bool {
         let of = |((end, _), slow): (&Shorter<'_>, &Vec<ProcessId>)| {
             let (outside, calls) = (self.outside.get(*end)?.get(&process)?, self.calls.get(*end)?);
             let theirs = slow.iter().filter_map(|process| calls.get(process)).copied().fold(0.0, f64::max);
             Some((*outside, outside - (theirs - calls.get(&process)?)))
         };
         let (outside, beside): (Vec<f64>, Vec<f64>) = all.iter().zip(slow).filter_map(of).unzip();
-        outside.len() >= FEWEST_TO_VARY && varies(&outside) < varies(&beside)
+        outside.len() >= (thresholds.few_min as usize) && varies(&outside) < varies(&beside)
     }
 }
 
@@ -162,11 +159,11 @@ struct Usually {
 }
 
 impl Usually {
-    fn of(free: &[&Times], slow: &[ProcessId], process: ProcessId) -> Self {
+    fn of(thresholds: &Thresholds, free: &[&Times], slow: &[ProcessId], process: ProcessId) -> Self {
         let mine: Vec<f64> = free.iter().filter_map(|of| of.get(&process).copied()).collect();
         let mut times: Vec<f64> =
             free.iter().filter_map(|of| Some(of.get(&process)? / least(of, slow).filter(|ns| *ns > 0.0)?)).collect();
-        if times.len() < FEWEST {
+        if times.len() < thresholds.repeated_min as usize {
             return Self { times: 1.0, ns: None };
         }
         Self { times: median(&mut times).unwrap_or(1.0), ns: lower_median(mine) }
@@ -212,7 +209,12 @@ mod tests {
         let met: Vec<Times> = outside.iter().map(|of| of.keys().map(|process| (*process, 0.0)).collect()).collect();
         let less: Vec<(usize, Times)> = less.iter().map(|(end, of)| (*end, times(of))).collect();
         let less: Vec<Shorter<'_>> = less.iter().map(|(end, of)| (*end, of)).collect();
-        Messages { outside, ..Messages::default() }.waits(&met, &less, &(0..3).map(ProcessId).collect())
+        Messages { outside, ..Messages::default() }.waits(
+            &Thresholds::default(),
+            &met,
+            &less,
+            &(0..3).map(ProcessId).collect(),
+        )
     }
 
     #[test]
@@ -225,7 +227,12 @@ mod tests {
             let met: Vec<Times> = theirs.iter().map(|_| times(&[0.0, 0.0, 0.0])).collect();
             let less: Vec<Times> = theirs.iter().map(|ns| times(&[0.0, ns - 10.0, 0.0])).collect();
             let less: Vec<Shorter<'_>> = less.iter().enumerate().collect();
-            Messages { outside, calls, ..Messages::default() }.waits(&met, &less, &[ProcessId(0)].into())
+            Messages { outside, calls, ..Messages::default() }.waits(
+                &Thresholds::default(),
+                &met,
+                &less,
+                &[ProcessId(0)].into(),
+            )
         };
         let waits = |of: &[Times]| of.iter().filter(|of| of.contains_key(&ProcessId(0))).count();
         assert_eq!(waits(&of(&|ns| 100.0 + ns - 10.0)), 5);

@@ -8,21 +8,16 @@ use crate::cube::reading::slots::Slots;
 use crate::model::{Process, ProcessId, Run};
 use crate::shared::stats::median;
 use crate::sum::Sum;
+use crate::thresholds::Thresholds;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
-
-/// Two synchronization points show who waits for whom if at most this part of the run lies between them: over longer times, ranks also wait
-/// for messages.
-const SHORT: f64 = 0.5;
-/// Others wait for a rank if its own wait is below this part of the median wait.
-const LITTLE: f64 = 0.25;
 
 /// Waits of ranks at synchronization points.
 #[derive(Clone, Debug, Default)]
 pub struct SyncPoints {
     /// By phase that a synchronization point ends: each rank's wait since the previous synchronization point, ns.
     waits: Vec<FxHashMap<ProcessId, f64>>,
-    /// By phase: the phase that the next synchronization point ends; `None` if the previous point is far away ([`SHORT`]), or if there is
+    /// By phase: the phase that the next synchronization point ends; `None` if the previous point is far away (`half_share`), or if there is
     /// no next one.
     of_phase: Vec<Option<usize>>,
     /// By phase: the phase that the next synchronization point ends, however far the previous one is; `None` if there is no next one.
@@ -96,7 +91,7 @@ impl SyncPoints {
             }
             let until = slots.span(phase).1.min(length);
             ends.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
-            if ((until.saturating_sub(from)) as f64) < length as f64 * SHORT {
+            if ((until.saturating_sub(from)) as f64) < length as f64 * run.thresholds.half_share {
                 of_phase.iter_mut().take(phase + 1).skip(first).for_each(|of| *of = Some(phase));
             }
             (first, from) = (phase + 1, until);
@@ -145,10 +140,10 @@ impl SyncPoints {
     /// rank of `process`, ns: the median wait less the rank's own wait. `None` if waits are unknown, or if the rank itself does not wait
     /// much less than the median.
     #[must_use]
-    pub fn wait_for(&self, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
+    pub fn wait_for(&self, thresholds: &Thresholds, process: ProcessId, phase: usize) -> Option<(usize, f64)> {
         let end = self.ends.get(phase).copied().flatten()?;
         let (usual, mine) = (*self.usual.get(end)?, *self.waits.get(end)?.get(&process)?);
-        (mine < usual * LITTLE).then_some((end, usual - mine))
+        (mine < usual * thresholds.quarter_share).then_some((end, usual - mine))
     }
 
     /// True if all ranks synchronize between the begin of phase `first` and the begin of phase `last`.
@@ -206,7 +201,7 @@ impl SyncPoints {
     /// most what any single rank gains. A rank gains its wait for others, at the point or for messages, plus its own saving, since a rank
     /// that waits for nobody works on. All of `ns` if waits are unknown.
     #[must_use]
-    pub fn saved(&self, all: &[BeforeSyncPoint]) -> Vec<f64> {
+    pub fn saved(&self, thresholds: &Thresholds, all: &[BeforeSyncPoint]) -> Vec<f64> {
         let known: Vec<(usize, &BeforeSyncPoint)> = all.iter().filter_map(|of| Some((of.end?, of))).collect();
         // Ranks that wait long enough at each of them need not be examined.
         let mut who: BTreeSet<ProcessId> = BTreeSet::new();
@@ -217,7 +212,7 @@ impl SyncPoints {
             who.extend(too_short.map(|(process, _)| *process));
         }
         let less: Vec<_> = known.iter().map(|(end, of)| (*end, &of.less)).collect();
-        let mut for_messages = self.messages.waits(&self.waits, &less, &who).into_iter();
+        let mut for_messages = self.messages.waits(thresholds, &self.waits, &less, &who).into_iter();
         let saved = |of: &BeforeSyncPoint| {
             let Some((end, waits)) = of.end.and_then(|end| Some((end, self.waits.get(end)?))) else { return of.ns };
             let messages = for_messages.next().unwrap_or_default();

@@ -6,7 +6,6 @@ use crate::cube::{Cell, Cube};
 use crate::model::ProcessId;
 use crate::replay::Savings;
 use crate::shared::outlier_test::FEWEST;
-use crate::thresholds::effects::{BURSTS, CALLS_OF_FIRST, HALF, LONGEST_FIRST_NS, MOST, NEARLY_ALL_FIRST};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Outliers (calls far longer than their peers) that are the first calls of their processes, or of bursts of I/O.
@@ -28,6 +27,7 @@ pub(super) fn first_calls(cube: &Cube<'_>, tail: &Tail) -> Option<FirstCalls> {
 /// Returns the first calls of processes or, if `by_burst`, of bursts, if most time of the outliers in `tail` is in such calls. A burst is
 /// the I/O of a process between two pauses without I/O or synchronization points.
 fn of(cube: &Cube<'_>, tail: &Tail, by_burst: bool) -> Option<FirstCalls> {
+    let thresholds = &cube.run.thresholds;
     let burst = |cell: &Cell| (if by_burst { cube.phase(cell) } else { 0 }, cell.process);
     let is = |cell: &&Cell| cell.leaf && tail.has(cell.class);
     let mut begins: BTreeMap<(usize, ProcessId), u64> = BTreeMap::new();
@@ -46,15 +46,15 @@ fn of(cube: &Cube<'_>, tail: &Tail, by_burst: bool) -> Option<FirstCalls> {
     let all = begins.keys().map(|(_, process)| process).collect::<BTreeSet<_>>().len();
     let longest_ns = firsts.iter().map(|cell| cell.sums.longest_ns).max()?;
     let (most, is_usual) = if by_burst {
-        (MOST, begins.len() >= all * BURSTS)
+        (thresholds.most_share, begins.len() >= all * thresholds.repeated_min as usize)
     } else {
-        (NEARLY_ALL_FIRST, processes as f64 >= begins.len() as f64 * HALF)
+        (thresholds.all_share, processes as f64 >= begins.len() as f64 * thresholds.half_share)
     };
     let lost: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    let enough = processes >= FEWEST && tail.calls >= (begins.len() as u64).saturating_mul(CALLS_OF_FIRST);
+    let enough = processes >= FEWEST && tail.calls >= (begins.len() as u64).saturating_mul(thresholds.few_min);
     let is_all = lost >= tail.savings.iter().map(|(_, ns)| ns).sum::<f64>() * most;
     let of = (!by_burst).then_some(all as u64);
-    (is_usual && enough && is_all && longest_ns <= LONGEST_FIRST_NS).then_some(FirstCalls {
+    (is_usual && enough && is_all && longest_ns <= thresholds.seldom_ns).then_some(FirstCalls {
         processes: (processes as u64, of),
         longest_ns,
         savings,

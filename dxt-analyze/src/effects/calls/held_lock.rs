@@ -5,7 +5,6 @@ use super::span;
 use crate::cube::{Cell, Cube};
 use crate::model::Class;
 use crate::replay::Savings;
-use crate::thresholds::effects::UNTIL_ITS_END;
 use std::collections::BTreeSet;
 
 /// Returns other processes' waits for locks on the file of the longest of the `stalled` calls, by cell (similar calls of one process), ns:
@@ -22,7 +21,7 @@ pub fn waits(cube: &Cube<'_>, stalled: &[(u32, &Cell)]) -> Savings {
     if holder.class == Class::Lock || !takes_locks {
         return Savings::new();
     }
-    let least = ((until - from) as f64 * UNTIL_ITS_END) as u64;
+    let least = ((until - from) as f64 * cube.run.thresholds.nearly_all_share) as u64;
     let waits = |(index, cell): (u32, &Cell)| {
         let (began, end) = span(cell).filter(|_| is_lock(cell) && !who.contains(&cell.process))?;
         let until_its_end = began < until && end >= from.saturating_add(least);

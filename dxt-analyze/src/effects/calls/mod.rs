@@ -20,10 +20,7 @@ use crate::replay::Savings;
 use crate::shared::outlier_test::FEWEST;
 use crate::shared::ratio::share;
 use crate::shared::significance::binomial_tail;
-use crate::thresholds::effects::{
-    BUFFERED, BY_CHANCE, CALLS_OF_FILE, CALLS_OF_TWO_WAYS, EXPLAINED, FEW_STALLS, FEWEST_FILES, MOST, NAMED, ONE_CALL,
-    SEVERAL_OUTLIERS, SIMILAR_STALLS, TOGETHER, TWO_WAYS,
-};
+use crate::thresholds::Thresholds;
 use first_calls::{FirstCalls, first_calls};
 use stand_still::{StandStill, stand_still};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +95,7 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     let mut longest: Vec<(u64, u32)> = Vec::new();
     let [mut processes, mut nodes, mut targets] = [const { BTreeMap::<Unit, (u64, u64)>::new() }; 3];
     for (index, cell) in (0_u32..).zip(cube.cells()).filter(|(_, cell)| cell.leaf && cell.class == class) {
-        let unexplained = cell.left_ns >= cell.sums.time_ns as f64 * (1.0 - EXPLAINED);
+        let unexplained = cell.left_ns >= cell.sums.time_ns as f64 * (1.0 - cube.run.thresholds.third_share);
         let far_calls = if unexplained { cell.sums.far_calls } else { 0 };
         calls = calls.saturating_add(cell.sums.calls);
         far = far.saturating_add(far_calls);
@@ -118,22 +115,26 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
         }
     }
     longest.sort_unstable_by(|a, b| b.cmp(a));
-    let few = || longest.iter().take(FEW_STALLS);
-    let are_few = few().map(|(ns, _)| *ns as f64).sum::<f64>() >= extra_ns * MOST;
+    let few = || longest.iter().take(cube.run.thresholds.several_min as usize);
+    let are_few = few().map(|(ns, _)| *ns as f64).sum::<f64>() >= extra_ns * cube.run.thresholds.most_share;
     let stalls: Vec<u32> = few().filter(|_| are_few).map(|(_, index)| *index).collect();
     let cell = |index: u32| cube.cells.get(index as usize);
     let in_buffers = |(index, _): &&(u32, f64)| {
-        let layer = cell(*index).filter(|cell| cell.size <= BUFFERED).and_then(|cell| cube.layer(cell));
+        let layer = cell(*index)
+            .filter(|cell| cell.is_below(cube.run.thresholds.small_bytes))
+            .and_then(|cell| cube.layer(cell));
         layer == Some(Layer::Stdio)
     };
-    let is_buffered = savings.iter().filter(in_buffers).map(|(_, ns)| ns).sum::<f64>() >= extra_ns * MOST;
+    let is_buffered =
+        savings.iter().filter(in_buffers).map(|(_, ns)| ns).sum::<f64>() >= extra_ns * cube.run.thresholds.most_share;
     // Some waits find their operation complete and others do not: only a single far longer one is an outlier.
     if stalls.is_empty() && (matches!(class, Class::Wait | Class::HandOver) || is_buffered) {
         return None;
     }
     let longest = longest.first()?.1;
     let mut tail = Tail { class, also: Vec::new(), far, calls, extra_ns, longest, of: Common::Nothing, savings };
-    let unit = [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(by, far, calls));
+    let unit =
+        [&processes, &nodes, &targets].into_iter().find_map(|by| nearly_all(&cube.run.thresholds, by, far, calls));
     // Long calls that wait in a target's queue are left to findings about queues.
     let is_loaded =
         matches!(unit, Some((Unit::Target(target), ..)) if !Queues::of(cube, class).is_slow_by_itself(target));
@@ -144,7 +145,8 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
     let still =
         || if unit.is_some() || by_nature { None } else { stand_still(cube, class, &tail.savings, processes.len()) };
     let kind = dearest(cube, &tail.savings, |cell| cell.leaf && cell.class == class);
-    let is_of_two_ways = calls >= CALLS_OF_TWO_WAYS && far as f64 > calls as f64 * TWO_WAYS;
+    let is_of_two_ways =
+        calls >= cube.run.thresholds.hundred_calls_min && far as f64 > calls as f64 * cube.run.thresholds.some_share;
     let of = if let Some(first) = first_calls(cube, &tail) {
         Common::First(first)
     } else if let Some(still) = still().filter(|_| kind.is_none()) {
@@ -170,13 +172,14 @@ fn tail(cube: &Residuals<'_, '_>, class: Class) -> Option<Tail> {
 
 /// Merges tails (outliers of a class of calls) with nothing in common into one, unless a few calls have most of the excess of all.
 fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
+    let thresholds = &cube.run.thresholds;
     let is_loose = |tail: &Tail| {
         let kinds = [Class::Read, Class::Write, Class::Open, Class::Metadata];
         matches!(tail.of, Common::Nothing | Common::Stalls(_)) && kinds.contains(&tail.class)
     };
     let all: f64 = tails.iter().filter(|tail| is_loose(tail)).map(|tail| tail.extra_ns).sum();
     let (mut parts, mut out): (Vec<Tail>, Vec<Tail>) =
-        tails.into_iter().partition(|tail| is_loose(tail) && tail.extra_ns >= all * NAMED);
+        tails.into_iter().partition(|tail| is_loose(tail) && tail.extra_ns >= all * thresholds.some_share);
     parts.sort_by(|a, b| b.extra_ns.total_cmp(&a.extra_ns));
     let mut each: Savings = parts.iter().flat_map(|tail| tail.savings.iter().copied()).collect();
     each.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -184,7 +187,9 @@ fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
     let process = |(index, _): &(u32, f64)| Some(cube.cells.get(*index as usize)?.process);
     let processes = each.iter().filter_map(process).collect::<BTreeSet<ProcessId>>().len();
     let all = sum(each.len());
-    let is_tail = sum(FEW_STALLS) < all * MOST && sum(1) <= all * ONE_CALL && processes >= FEWEST;
+    let is_tail = sum(thresholds.several_min as usize) < all * thresholds.most_share
+        && sum(1) <= all * thresholds.third_share
+        && processes >= FEWEST;
     if parts.len() < 2 || !is_tail {
         out.extend(parts);
         return out;
@@ -206,16 +211,17 @@ fn joined(cube: &Cube<'_>, tails: Vec<Tail>) -> Vec<Tail> {
 
 /// Returns the number of files (counted per process) with exactly one outlier, if nearly all files have one and none has more; else `None`.
 fn once_each(cube: &Cube<'_>, tail: &Tail) -> Option<u64> {
+    let thresholds = &cube.run.thresholds;
     let mut by: BTreeMap<(ProcessId, FileId), (u64, u64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == tail.class) {
         let of = by.entry((cell.process, cell.file)).or_default();
         *of = (of.0.saturating_add(cell.sums.far_calls), of.1.saturating_add(cell.sums.calls));
     }
     let long = by.values().filter(|(far, _)| *far > 0).count();
-    let is = long >= FEWEST_FILES
+    let is = long >= thresholds.few_min as usize
         && by.values().all(|(far, _)| *far <= 1)
-        && long as f64 >= by.len() as f64 * MOST
-        && tail.calls >= (by.len() as u64).saturating_mul(CALLS_OF_FILE);
+        && long as f64 >= by.len() as f64 * thresholds.most_share
+        && tail.calls >= (by.len() as u64).saturating_mul(thresholds.repeated_min);
     is.then_some(long as u64)
 }
 
@@ -230,7 +236,7 @@ fn in_a_row(cube: &Cube<'_>, tail: &Tail, stalls: &[u32]) -> Option<Vec<u32>> {
     let (from, until) = (of.first()?.0.0, of.last()?.0.1);
     let lengths = || of.iter().map(|((from, until), _)| until - from);
     let long = lengths().fold(0_u64, u64::saturating_add).saturating_mul(2) >= until.saturating_sub(from);
-    let similar = lengths().max()? as f64 <= lengths().min()? as f64 * SIMILAR_STALLS;
+    let similar = lengths().max()? as f64 <= lengths().min()? as f64 * cube.run.thresholds.treble_ratio;
     let (first, last) = (cube.slots.of(from), cube.slots.of(until));
     let is_quick = |cell: &Cell| {
         let meanwhile = (first..=last).contains(&usize::from(cell.slot));
@@ -252,7 +258,7 @@ fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
     let of = |index: u32| cube.cells.get(index as usize).and_then(span);
     let together = |one: u32, other: u32| {
         let (Some(mine), Some(theirs)) = (of(one), of(other)) else { return false };
-        let within = ((mine.1 - mine.0).max(theirs.1 - theirs.0) as f64 * TOGETHER) as u64;
+        let within = ((mine.1 - mine.0).max(theirs.1 - theirs.0) as f64 * cube.run.thresholds.third_share) as u64;
         let overlap = mine.0 < theirs.1 && theirs.0 < mine.1;
         overlap && mine.1.abs_diff(theirs.1) <= within && mine.0.abs_diff(theirs.0) <= within
     };
@@ -268,14 +274,19 @@ fn at_once(cube: &Cube<'_>, stalls: &[u32]) -> Vec<Vec<u32>> {
 
 /// Returns the unit with nearly all of `far` outliers among `calls` calls, with the numbers of its outliers and calls; `None` if there is
 /// none, or if this may be chance. `by`: outliers and calls of each unit.
-fn nearly_all(by: &BTreeMap<Unit, (u64, u64)>, far: u64, calls: u64) -> Option<(Unit, u64, u64)> {
+fn nearly_all(
+    thresholds: &Thresholds,
+    by: &BTreeMap<Unit, (u64, u64)>,
+    far: u64,
+    calls: u64,
+) -> Option<(Unit, u64, u64)> {
     // If these calls reach several targets, the one with fewest other calls.
-    let with_most = by.iter().filter(|(_, of)| of.0 as f64 >= far as f64 * MOST);
+    let with_most = by.iter().filter(|(_, of)| of.0 as f64 >= far as f64 * thresholds.most_share);
     let (unit, of) = with_most.min_by_key(|(unit, of)| (of.1, **unit))?;
-    let is = by.len() >= FEWEST && far >= SEVERAL_OUTLIERS;
+    let is = by.len() >= FEWEST && far >= thresholds.few_min;
     // Each of a few units makes many calls: a few outliers may all be on one by chance.
     let by_chance = || binomial_tail(of.0 as usize, far as usize, share(of.1, calls)) * by.len() as f64;
-    (is && by_chance() < BY_CHANCE).then_some((*unit, of.0, of.1))
+    (is && by_chance() < thresholds.chance_p).then_some((*unit, of.0, of.1))
 }
 
 #[cfg(test)]
@@ -286,18 +297,18 @@ mod tests {
     fn a_few_long_calls_may_be_one_nodes_by_chance() {
         let of = |far: u64, nodes: u32| {
             let all = (0..nodes).map(|node| (Unit::Node(node), (if node == 1 { far } else { 0 }, 1000))).collect();
-            nearly_all(&all, far, 1000 * u64::from(nodes)).map(|(unit, ..)| unit)
+            nearly_all(&Thresholds::default(), &all, far, 1000 * u64::from(nodes)).map(|(unit, ..)| unit)
         };
         assert_eq!((of(4, 4), of(4, 64)), (None, Some(Unit::Node(1))));
         assert_eq!(of(40, 4), Some(Unit::Node(1)));
         // All calls reach all targets.
         let targets = (0..4).map(|target| (Unit::Target(target), (40, 1000))).collect();
-        assert_eq!(nearly_all(&targets, 40, 1000), None);
+        assert_eq!(nearly_all(&Thresholds::default(), &targets, 40, 1000), None);
         // Calls on a slow target also reach a target of all calls, whatever its number.
         for common in [0, 9] {
             let on = |target: u32| if target == common { (40, 1000) } else { (if target == 5 { 40 } else { 0 }, 120) };
             let targets = (0..10).map(|target| (Unit::Target(target), on(target))).collect();
-            assert_eq!(nearly_all(&targets, 40, 1000), Some((Unit::Target(5), 40, 120)));
+            assert_eq!(nearly_all(&Thresholds::default(), &targets, 40, 1000), Some((Unit::Target(5), 40, 120)));
         }
     }
 }

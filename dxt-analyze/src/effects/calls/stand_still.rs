@@ -5,7 +5,7 @@ use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::outlier_test::FEWEST;
-use crate::thresholds::effects::{ALL_STAND_STILL, MOST_STAND_STILL, REGULAR, STOPS_COST, TOGETHER};
+use crate::thresholds::Thresholds;
 use std::collections::BTreeSet;
 
 /// Stops of storage: times at which most processes are in an outlier (call far longer than its peers).
@@ -32,6 +32,7 @@ type Long = (u64, u64, u32);
 /// `processes`: number of processes with calls of the class.
 #[must_use]
 pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], processes: usize) -> Option<StandStill> {
+    let thresholds = &cube.run.thresholds;
     let cell = |index: u32| cube.cells.get(index as usize);
     let mut calls: Vec<Long> = cells
         .iter()
@@ -41,20 +42,20 @@ pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], p
         })
         .collect();
     calls.sort_unstable();
-    let need = ((processes as f64 * MOST_STAND_STILL).ceil() as usize).max(2);
+    let need = ((processes as f64 * thresholds.majority_share).ceil() as usize).max(2);
     let groups: Vec<(&[Long], usize)> = at_once(&calls)
         .into_iter()
-        .map(|group| (group, most_at_once(group, cell).min(most_end_together(group, cell))))
+        .map(|group| (group, most_at_once(group, cell).min(most_end_together(thresholds, group, cell))))
         .filter(|(group, most)| *most >= need && !go_on_meanwhile(cube, class, group))
         .collect();
-    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * ALL_STAND_STILL;
+    let nearly_all = |(_, most): &(&[Long], usize)| *most as f64 >= processes as f64 * thresholds.nearly_all_share;
     let clear = processes >= FEWEST && !groups.is_empty() && groups.iter().all(nearly_all);
     let groups: Vec<&[Long]> = groups.into_iter().map(|(group, _)| group).collect();
     let theirs: BTreeSet<u32> = groups.iter().flat_map(|group| group.iter().map(|call| call.2)).collect();
     let all: f64 = cells.iter().map(|(_, ns)| ns).sum();
     let savings: Savings = cells.iter().filter(|(index, _)| theirs.contains(index)).copied().collect();
     let extra_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    if groups.len() < FEWEST && !clear || extra_ns < all * STOPS_COST {
+    if groups.len() < FEWEST && !clear || extra_ns < all * thresholds.majority_share {
         return None;
     }
     let far = savings.iter().filter_map(|(index, _)| cell(*index)).map(|cell| cell.sums.far_calls).sum();
@@ -63,7 +64,7 @@ pub(super) fn stand_still(cube: &Cube<'_>, class: Class, cells: &[(u32, f64)], p
         (begin, group.iter().map(|call| call.1).max().unwrap_or(begin))
     };
     let spans: Vec<(u64, u64)> = groups.iter().map(whole).collect();
-    Some(StandStill { class, every_ns: every(&spans), spans, far, extra_ns, savings })
+    Some(StandStill { class, every_ns: every(thresholds, &spans), spans, far, extra_ns, savings })
 }
 
 /// Divides outliers, sorted by begin, into groups: a call joins a group if it begins before another of the group ends.
@@ -92,9 +93,9 @@ fn most_at_once<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> u
 }
 
 /// Returns the largest number of processes whose outliers in `group` end at about the same time. `cell`: returns the cell with an index.
-fn most_end_together<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
+fn most_end_together<'g>(thresholds: &Thresholds, group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
-    let within = (longest as f64 * TOGETHER) as u64;
+    let within = (longest as f64 * thresholds.third_share) as u64;
     let mut ends: Vec<(u64, ProcessId)> =
         group.iter().filter_map(|call| Some((call.1, cell(call.2)?.process))).collect();
     ends.sort_unstable();
@@ -111,7 +112,12 @@ fn most_end_together<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>)
 fn go_on_meanwhile(cube: &Cube<'_>, class: Class, group: &[Long]) -> bool {
     let longest = group.iter().map(|call| call.1.saturating_sub(call.0)).max().unwrap_or(0);
     let begin = group.iter().map(|call| call.0).min().unwrap_or(0);
-    let end = group.iter().map(|call| call.1).max().unwrap_or(0).saturating_sub((longest as f64 * TOGETHER) as u64);
+    let end = group
+        .iter()
+        .map(|call| call.1)
+        .max()
+        .unwrap_or(0)
+        .saturating_sub((longest as f64 * cube.run.thresholds.third_share) as u64);
     let (first, last) = (cube.slots.of(begin), cube.slots.of(end.max(begin)));
     let files: BTreeSet<FileId> = group.iter().filter_map(|call| Some(cube.cells.get(call.2 as usize)?.file)).collect();
     let within = |cell: &&Cell| {
@@ -124,7 +130,7 @@ fn go_on_meanwhile(cube: &Cube<'_>, class: Class, group: &[Long]) -> bool {
 }
 
 /// Returns the mean interval between the begins of spans, ns, if intervals are regular; else `None`.
-fn every(spans: &[(u64, u64)]) -> Option<u64> {
+fn every(thresholds: &Thresholds, spans: &[(u64, u64)]) -> Option<u64> {
     let between: Vec<f64> = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0) as f64).collect();
     if between.len() < FEWEST {
         return None;
@@ -132,7 +138,7 @@ fn every(spans: &[(u64, u64)]) -> Option<u64> {
     let mean = between.iter().sum::<f64>() / between.len() as f64;
     let squares: f64 = between.iter().map(|ns| (ns - mean).powi(2)).sum();
     let deviation = (squares / (between.len() - 1) as f64).sqrt();
-    (deviation <= mean * REGULAR).then_some(mean as u64)
+    (deviation <= mean * thresholds.quarter_share).then_some(mean as u64)
 }
 
 #[cfg(test)]
@@ -149,7 +155,8 @@ mod tests {
 
     #[test]
     fn what_comes_regularly_has_a_period() {
-        let at = |times: &[u64]| every(&times.iter().map(|&at| (at, at + 1)).collect::<Vec<_>>());
+        let at =
+            |times: &[u64]| every(&Thresholds::default(), &times.iter().map(|&at| (at, at + 1)).collect::<Vec<_>>());
         assert_eq!(at(&[0, 100, 201, 300, 399]), Some(99));
         assert_eq!(at(&[0, 100, 120, 400, 410]), None);
         assert_eq!(at(&[0, 100, 200]), None, "too few");

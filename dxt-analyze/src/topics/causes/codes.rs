@@ -5,35 +5,36 @@ use crate::findings::codes;
 codes! {
     SLOW_MOMENT = "DXT-V001",
         "For part of the run, calls of most ranks take longer than at other times.",
-        "Slowdown of a time window = median over ranks of call time / time of peers (same operation, size class, \
-         file). Reported if one holds: (1) windows of >= 2 % of the run have slowdown >= min_slowdown, p <= \
-         false_discovery_rate / (4 x windows), and throughput < 0.7 x that at other times; (2) a range of windows has \
-         slowdown >= 1.5 (2.25 if the range has < 0.25 of windows and of calls), p <= false_discovery_rate / (4 x \
-         windows^2); (3) slowdown grows >= 1.5 times from the first to the last quarter of the run (Kendall's tau >= \
-         0.75), throughput < 0.85 x; (4) >= 3 times (once if >= 0.9 of the processes), >= 0.6 of the processes have \
-         outliers (DXT-V002) that end together, with >= 0.7 of the time that all outliers lose; (5) 2 or 3 calls \
-         stall with no fast call between. Saving: time above that of the peers.",
+        "Slowdown of a window = median over ranks of call time / time of peers (same operation, size, file). Reported \
+         if (1) windows of >= barely_share of the run have slowdown >= min_slowdown, p <= false_discovery_rate / (4 x \
+         windows), and throughput < majority_share x that at other times; (2) a range of windows has slowdown >= \
+         slower_ratio (its square if < quarter_share of windows and calls), p <= false_discovery_rate / (4 x \
+         windows^2); (3) slowdown grows >= slower_ratio times from first to last quarter (Kendall's tau >= \
+         most_share), throughput < most_share x; (4) >= several_min times (once if >= nearly_all_share of the \
+         processes), >= majority_share of the processes have outliers (DXT-V002) that end together, with >= \
+         majority_share of the excess; (5) 2 to several_min calls stall in a row. Saving: excess (time above that of \
+         peers).",
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
         "own rule: a cause outside the program slows all ranks for a while, then ends";
     STALL = "DXT-V002",
         "One call, or two or three, took far longer than similar calls, and the job waited.",
         "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) \
-         and 4.5 spreads above it; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; \
-         (2) the 3 longest outliers of a kind of call have >= 0.8 of the excess (time above that of peers) of all; \
-         (3) no slow rank, node, target or file explains > 0.3 of their time. Spread = log(median / first quartile) / \
-         0.6745. Calls that begin and end together, within 0.35 of the longest, are one stall. Saving: excess, plus \
-         the time that other processes wait for file locks during the stall.",
+         and 4.5 spreads above; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; \
+         (2) the several_min longest of a kind of call have >= most_share of the excess (time above that of peers) of \
+         all; (3) no slow rank, node, target or file explains > third_share of their time. Spread = log(median / \
+         first quartile) / 0.6745. Calls that begin and end together, within third_share of the longest, are one \
+         stall. Saving: excess, plus others' waits for file locks meanwhile.",
         "Repeat the run to see whether the stall recurs before blaming a rank: a failover or an eviction of a storage \
          server takes tens of seconds.",
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
         "A few calls are slow outliers, on no particular rank, node or target.",
-        "Reported if (1) calls are outliers (DXT-V002), and the 3 longest have < 0.8 of the excess (time above that \
-         of peers) of all; (2) no rank, node or target has >= 0.8 of the outliers; (3) outliers are <= 0.1 of the \
-         calls if calls >= 100: more show two ways of service, as by cache and by disk; or (4) of the files that \
-         processes use, >= 0.8 and >= 5 have one outlier each, and none has more. A folder or file suffix with >= 0.8 \
-         of the excess, at >= 3 x the cost per call of other files, is named, and (3) does not apply. Saving: excess \
-         of the outliers.",
+        "Reported if (1) calls are outliers (DXT-V002), and the several_min longest have < most_share of the excess \
+         (time above that of peers) of all; (2) no rank, node or target has >= most_share of the outliers; (3) \
+         outliers are <= some_share of the calls if calls >= hundred_calls_min: more show two ways of service, as by \
+         cache and by disk; or (4) of the files in use, >= most_share and >= few_min have one outlier each, and none \
+         has more. A folder or file suffix with >= 0.8 of the excess, at >= 3 x the cost per call of other files, is \
+         named, and (3) does not apply. Saving: excess of the outliers.",
         "Make fewer, larger and collective calls: if every rank waits for all others, the slowest of all calls \
          decides how long all ranks take.",
         "own rule: waits for the slowest of many calls grow with their number";
@@ -46,92 +47,95 @@ codes! {
         "own rule: unexplained time is worth knowing";
     LOCK_WAITS = "DXT-V005",
         "Processes wait for file locks that other processes hold.",
-        "Reported if lock calls that the program makes itself, not MPI-IO, take > 0.2 ms each on average, the time of \
-         a free lock. Saving: time in these calls - 0.2 ms per call.",
+        "Reported if lock calls that the program makes itself, not MPI-IO, take > server_ns each on average, the time of \
+         a free lock. Saving: time in these calls - server_ns per call.",
         "Lock the bytes that are written rather than the whole file, hold locks for less time, or write through one \
          process.",
         "own rule: a free lock takes one round trip to the lock server";
     FEW_TARGETS = "DXT-V006",
         "Calls queue at few storage targets.",
-        "Reported if (1) depth = calls in flight per target in use >= 3; (2) <= 4 targets are in use at a time; (3) \
-         wait share >= 0.48, from calls that find their target idle or its throughput at depth < 4; if unknown: \
-         fastest call >= 6 spreads below the median, log(time) skewed >= 0.35 to the fast side or growing >= 0.4 \
-         log(depth), or >= 32 calls served serially; (4) median / fastest >= 2 (1.5 if growing; 0 if throughput at \
-         depth >= 4 is >= 0.6 of that below); (5) not >= 3 private files on each of all known targets. Saving: time x \
-         min(wait share, 1 - used / n), n = min(used x depth, 8).",
+        "Reported if (1) depth = calls in flight per target in use >= treble_ratio; (2) <= far_ratio / 2 targets are in \
+         use at a time; (3) wait share >= half_share, from calls that find their target idle or its throughput at depth < \
+         4; if unknown: fastest call >= far_ratio spreads below the median, log(time) skewed >= log_gap to the fast side \
+         or growing >= 0.4 log(depth), or >= more_calls_min calls served serially; (4) median / fastest >= double_ratio \
+         (slower_ratio if growing; 0 if throughput at depth >= 4 is >= 0.6 of that below); (5) not >= several_min private \
+         files on each of all known targets. Saving: time x min(wait share, 1 - used / n), n = min(used x depth, \
+         far_ratio).",
         "Use more stripes for shared files (`lfs setstripe -c`), or spread files of ranks over all targets (`lfs \
          setstripe -i -1`).",
         "own rule; queueing: Little, Operations Research 9, 1961";
     OUTSIDE_POSIX = "DXT-V008",
         "Independent MPI-IO or HDF5 calls spend their time outside POSIX: communication, locks, copies.",
-        "Reported if (1) of all kinds of MPI-IO and HDF5 calls, independent reads or writes have the most time \
-         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: min(time outside per \
-         process, without waiting for the slowest rank's system calls; time outside of the process with most) - saving \
-         of DXT-V009 - 0.2 ns per byte for copies.",
+        "Reported if (1) of all kinds of MPI-IO and HDF5 calls, independent reads or writes have the most time outside; \
+         (2) (call time - POSIX time inside) / call time >= communication_share. Saving: min(time outside per process, \
+         without waiting for the slowest rank's system calls; time outside of the process with most) - saving of DXT-V009 \
+         - copy_ns_per_byte x bytes for copies.",
         "Make the calls collective or larger: each independent call locks, copies and waits separately.",
         "Wright et al., The Computer Journal 56, 2013 (RIOT): MPI-IO against POSIX time";
     LONG_COLLECTIVE = "DXT-V009",
         "One collective call took far longer than other collective calls on its file.",
-        "Reported if, with time = median over ranks of the longest collective call of a kind on a file, (1) time >= 8 \
-         x the usual time of such calls; (2) more than half of the ranks that make such calls are in it halfway; (3) \
-         the longest call of each rank >= 0.5 x time: else one arrived last. Saving: time - usual time - longest \
+        "Reported if, with time = median over ranks of the longest collective call of a kind on a file, (1) time >= 8 x \
+         the usual time of such calls; (2) more than half of the ranks that make such calls are in it halfway; (3) the \
+         longest call of each rank >= half_share x time: else one arrived last. Saving: time - usual time - longest \
          nested I/O time of one process.",
         "Check what the call does: the first or last on a file allocates, fills or flushes it (HDF5: H5Pset_fill_time, \
          H5Pset_alloc_time, metadata flushes); few bytes requested and many moved inside it are data sieving.",
         "own rule: a single long call is an event, and its place in the program says what it does";
     READ_MODIFY_WRITE = "DXT-V007",
         "Small reads only complete blocks of which writes change a part.",
-        "Reported if a process, on a file of > 4 KiB and not inside MPI-IO, makes (1) >= 4 writes; (2) 0.8 to 2.2 \
-         reads of < 128 KiB per write; (3) no larger reads. Saving: time of these reads.",
+        "Reported if a process, on a file of > 4 KiB and not inside MPI-IO, makes (1) >= 4 writes; (2) 0.8 to 2.2 reads \
+         of < block_bytes per write; (3) no larger reads. Saving: time of these reads.",
         "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment).",
         "own rule: a partial block must be read before it is written";
     HDF5_METADATA = "DXT-V010",
         "Ranks read or write the metadata of an HDF5 file separately, each in about the same places.",
-        "Reported if independent MPI-IO reads (or writes) of < 16 KiB inside HDF5, less the small ones of datasets, \
-         (1) are made by >= 4 ranks; (2) are >= 4 per rank; (3) are >= 0.5 of the small calls; (4) have >= 0.5 of \
-         their bytes; (5) span, per rank on average, >= 0.25 of the bytes from the first to the last that any rank \
-         touches. Saving: time of small calls inside HDF5 x metadata share x (1 - 1 / ranks).",
+        "Reported if independent MPI-IO reads (or writes) of < metadata_bytes inside HDF5, less the small ones of \
+         datasets, (1) are made by >= few_min ranks; (2) are >= few_min per rank; (3) are >= half_share of the small \
+         calls; (4) have >= half_share of their bytes; (5) span, per rank on average, >= quarter_share of the bytes from \
+         the first to the last that any rank touches. Saving: time of small calls inside HDF5 x metadata share x (1 - 1 / \
+         ranks).",
         "Call H5Pset_all_coll_metadata_ops for reads, H5Pset_coll_metadata_write for writes; open objects once.",
         "Howison et al., Tuning HDF5 for Lustre File Systems, 2010 (GCRM)";
     ALIASING = "DXT-V011",
         "Ranks hit the same storage target at the same time while the other targets idle, or requests reach few of a \
          file's many targets.",
-        "Reported if (1) in >= 8 time windows, each as long as the median call, >= 4 processes begin requests on a \
-         file with >= 4 targets, and in >= 0.5 of these windows, >= 0.75 of the processes begin on one target, but \
-         not on one stripe; (2) requests in such windows take >= 1.2 x those in other windows (if >= 8), and >= 2 x \
-         the fastest; (3) no target has > 2.5 x an even share of the run's requests; or (4) >= 0.8 of a queue \
-         (DXT-V006) is on files whose requests span >= 2 x stripe size x stripe count, but reach <= 0.5 of the \
-         targets (reached: >= 0.02 of the bytes). Saving: time - fastest x calls x processes per target (>= 1) if \
-         spread over all; for (4), as for DXT-V006.",
+        "Reported if (1) in >= calls_min windows of a median call's length, >= few_min processes begin requests on a \
+         file with >= few_min targets, in >= half_share of the windows >= most_share on one target, not one stripe; \
+         (2) requests in such windows take >= similar_ratio x others (if >= calls_min), and >= double_ratio x the \
+         fastest; (3) no target has > treble_ratio x its share; or (4) >= most_share of a queue (DXT-V006) is on \
+         files whose requests span >= repeated_min x stripe size x count, but reach <= half_share of targets (>= \
+         barely_share of bytes). Saving: time - fastest x calls x processes per target if spread evenly; (4) as \
+         DXT-V006.",
         "Choose a distance of ranks' blocks that is no multiple of stripe count times stripe size, or let each rank \
          start at a different block.",
         "own rule; Lustre Operations Manual, chapter on striping";
     THREADS_BY_TURNS = "DXT-V012",
         "Reads and writes of a process's threads are serialized.",
-        "Reported if, in a process, (1) time with any thread in a call >= 0.97 x sum of call times over threads; (2) \
-         that time >= 0.5 of the run; (3) no thread has > 2/3 of the sum; (4) the mean span of a thread, first to last \
-         call, >= 0.6 of the span of all threads. Saving: time with any thread in a call - call time of the busiest \
-         thread.",
-        "Look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread and pwrite do not use the position), a library that is not thread-safe.",
+        "Reported if, in a process, (1) time with any thread in a call >= all_share x sum of call times over threads; (2) \
+         that time >= half_share of the run; (3) no thread has > majority_share of the sum; (4) the mean span of a \
+         thread, first to last call, >= majority_share of the span of all threads. Saving: time with any thread in a call \
+         - call time of the busiest thread.",
+        "Look for what the threads share: a lock around the calls, one descriptor whose file position they share (pread \
+         and pwrite do not use the position), a library that is not thread-safe.",
         "own rule: independent threads overlap by chance";
     LATE_TO_MEET = "DXT-V013",
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",
-        "Reported if, with lateness at a synchronization point (barrier, reduction) = longest wait - own wait - own \
-         I/O time above the first quartile, (1) one of >= 3 ranks, or at most half of the ranks, if later than all \
-         others by >= 0.5 of the largest lateness, arrives last >= 2 times; (2) saving > 0.7 of that of all last \
-         ranks (0.5 for a part of the ranks); (3) the others' median wait >= 0.5 x saving; (4) p < 0.01 by chance, or \
-         saving >= io_matters_share; or (5) >= 3 ranks alternate, at >= 0.4 of the points last by >= 3 x the lateness \
-         of the second-last rank. Not reported with DXT-C039 or DXT-L008. Saving: lateness - lateness of the last \
-         other rank.",
+        "Lateness at a synchronization point = longest wait - own wait - own I/O time above the first quartile. \
+         Reported if (1) one of >= several_min ranks, or <= half of them if half_share of the largest lateness apart, \
+         is last >= repeated_min times; (2) saving > majority_share of all last ranks' (half_share for several); (3) \
+         others' median wait >= half_share x saving; (4) p < chance_p or saving >= io_matters_share; or (5) >= \
+         several_min ranks alternate, last at >= third_share of points by >= treble_ratio x the second's lateness. \
+         Not with DXT-C039 or DXT-L008. Saving: lateness - the last other rank's.",
         "Give the late rank less to compute, or find out what slows this rank (another process on its cores, a slower \
          node).",
         "own rule: waiting for a rank is no I/O time, but is saved if that rank arrives earlier";
     ASKED_AGGREGATORS = "DXT-V014",
         "A hint, or a parameter of Open MPI, limits collective calls to few aggregators.",
-        "Reported if, with aggregators = processes with >= 0.05 of the bytes of the busiest in system calls inside \
-         collective calls on the file, and n = min(ranks that make the collective calls, nodes), with at least 4 \
-         nodes assumed if there is 1 aggregator, (1) aggregators <= the number requested; (2) aggregators < n; (3) \
-         median request, by bytes, > 512 KiB. Saving: time of these system calls x (1 - aggregators / n).",
+        "Reported if, with aggregators = processes with >= minor_share of the bytes of the busiest in system calls \
+         inside collective calls on the file, and n = min(ranks that make the collective calls, nodes), with at least \
+         few_min nodes assumed if there is 1 aggregator, (1) aggregators <= the number requested; (2) aggregators < \
+         n; (3) median request, by bytes, > half_time_bytes. Saving: time of these system calls x (1 - aggregators / \
+         n).",
         "Raise the hint cb_nodes (on one node together with cb_config_list), or set neither; with Open MPI's own \
          MPI-IO, raise the parameter io_ompio_num_aggregators, or do not set it.",
         "own rule; ROMIO's user's guide; ompi_info";
@@ -143,54 +147,58 @@ codes! {
         "own rule; fsync(2)";
     ASKED_AGAIN = "DXT-V017",
         "Processes repeat metadata queries (stat, access) on the same paths.",
-        "Reported if, of stat(2), access(2) and their variants called by the program, (1) calls >= 100 and >= 4 x \
-         pairs of process and path; or else (2) calls that fail, on paths that the same process also finds or opens, \
-         >= 1,000 and >= 0.5 of all. Saving: (1) time x (1 - pairs / calls); (2) time of the failed calls.",
+        "Reported if, of stat(2), access(2) and their variants called by the program, (1) calls >= hundred_calls_min and \
+         >= few_min x pairs of process and path; or else (2) calls that fail, on paths that the same process also finds \
+         or opens, >= thousand_calls_min and half of all. Saving: (1) time x (1 - pairs / calls); (2) time of the failed \
+         calls.",
         "Query each path once and cache the answer, or list the folder once.",
         "own rule: a cached answer costs nothing";
     HDF5_COLLECTIVE = "DXT-V019",
         "Collective HDF5 calls spend their time outside POSIX: waiting, communication, HDF5's own work.",
         "Reported if (1) of all kinds of MPI-IO and HDF5 calls, collective HDF5 reads or writes have the most time \
-         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: (0.5 x min(...) as \
-         in DXT-V008 - saving of DXT-V009 - max(copy, exchange)) x (1 - 8 / calls per process); copy = 0.2 ns per byte \
-         of a process (5 ns if calls have >= 1 MiB on average), exchange = 1 ns per byte of an aggregator.",
+         outside; (2) (call time - POSIX time inside) / call time >= communication_share. Saving: (half_share x \
+         min(...) as in DXT-V008 - saving of DXT-V009 - max(copy, exchange)) x (1 - far_ratio / calls per process); \
+         copy = copy_ns_per_byte x bytes of a process (convert_ns_per_byte if calls have >= large_bytes on average), \
+         exchange = transfer_ns_per_byte x bytes of an aggregator.",
         "Use larger selections and whole chunks in each call, the file's own datatype in memory, and no fill values \
          for data that are written anyway (H5Pset_fill_time).",
         "own rule; HDF5 reference manual, H5Pset_fill_time";
     HDF5_REOPENED = "DXT-V018",
         "A process opens an HDF5 file repeatedly, and HDF5 rereads its metadata each time.",
-        "Reported if HDF5 opens of a file by a process >= 10; the file with the largest saving is reported. Saving: \
-         time of opens, closes, other metadata calls, locks and reads of < 16 KiB inside HDF5 on it x (1 - 1 / opens).",
+        "Reported if HDF5 opens of a file by a process >= calls_min; the file with the largest saving is reported. \
+         Saving: time of opens, closes, other metadata calls, locks and reads of < metadata_bytes inside HDF5 on it x (1 \
+         - 1 / opens).",
         "Keep the file open; call H5Fflush to make written data visible.",
         "own rule; HDF5 reference manual, H5Fopen";
     WRITTEN_THROUGH = "DXT-V020",
         "Each write waits until storage has the bytes: the file was opened with O_SYNC or O_DSYNC.",
         "Reported if writes to files opened in this way take longer than cached writes of the same size class in the \
-         run (mean of >= 10; without these, 2 µs per call + 1 ns per byte). Saving: the difference, minus the part \
-         that findings on slow ranks, nodes, targets, files and stalls explain.",
+         run (mean of >= calls_min; without these, in_memory_ns per call + transfer_ns_per_byte). Saving: the \
+         difference, minus the part that findings on slow ranks, nodes, targets, files and stalls explain.",
         "Open without O_SYNC; call fsync once per step.",
         "own rule; open(2)";
     PAST_CACHE = "DXT-V021",
         "Small reads or writes bypass the page cache: the file was opened with O_DIRECT.",
-        "Reported if reads or writes of < 256 KiB to files opened in this way, but not for synchronous writes (DXT-V020), take \
-         longer than cached calls of the same kind and size class in the run (mean of >= 10; without these, 2 µs per \
-         call + 1 ns per byte). Saving: the difference.",
+        "Reported if reads or writes of < direct_bytes to files opened in this way, but not for synchronous writes \
+         (DXT-V020), take longer than cached calls of the same kind and size class in the run (mean of >= calls_min; \
+         without these, in_memory_ns per call + transfer_ns_per_byte). Saving: the difference.",
         "Open without O_DIRECT, or read and write some MiB at once.",
         "own rule; open(2)";
     SMALL_FILES = "DXT-V022",
         "Many small files are opened and read, or written, for few bytes each.",
-        "Reported if (1) >= 32 files, not removed in the run, move <= 512 KiB per open and are opened <= 2 times per \
-         process (64 if >= 1,000 files move in <= 2 calls per open); (2) they have >= 0.8 of all opens; (3) an open, \
-         or its transfer if <= 64 KiB, takes >= 0.6 ms on average, or there are >= 1,000 files; (4) closes of >= 5 ms \
-         do not take >= 0.6 of the time. Saving: opens, closes and other metadata calls, and, with <= 2 transfers per \
-         open, transfer time x 512 KiB / (512 KiB + size).",
+        "Reported if (1) >= more_calls_min files, not removed in the run, move <= half_time_bytes per open and are \
+         opened <= repeated_min times per process (hundred_calls_min if >= thousand_calls_min files move in <= \
+         repeated_min calls per open); (2) they have >= most_share of all opens; (3) an open, or its transfer if <= \
+         small_bytes, takes >= server_ns on average, or files >= thousand_calls_min; (4) closes of >= slow_call_ns \
+         take < majority_share of the time. Saving: metadata calls (opens, ...), and, with <= repeated_min transfers \
+         per open, transfer time x half_time_bytes / (half_time_bytes + size).",
         "Pack the small files into one, or copy them to the node's own disk first.",
         "own rule: each file costs an open, a close and a short transfer";
     TEMPORARY_FILES = "DXT-V023",
         "Files are created, used briefly and removed again.",
-        "Reported if >= 16 files that are unlinked in the run (1) move <= 512 KiB per open; (2) are written, or \
-         neither written nor read. Saving: time of all calls on them, without outliers, - 2 µs per call - 1 ns per \
-         byte, as in memory.",
+        "Reported if >= many_calls_min files that are unlinked in the run (1) move <= half_time_bytes per open; (2) \
+         are written, or neither written nor read. Saving: time of all calls on them, without outliers, - \
+         in_memory_ns per call - transfer_ns_per_byte, as in memory.",
         "Keep temporary data in memory, or reuse one file.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
@@ -212,85 +220,90 @@ codes! {
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
     REWRITTEN = "DXT-V025",
         "A process rewrites a small file many times.",
-        "Reported if a process (1) opens a file >= 16 times; (2) writes >= 6 x the bytes that the file holds; (3) \
-         reads < 0.5 x what it writes; (4) the file holds <= 16 MiB; the file with the largest saving is reported. \
-         Saving: time of the process's calls on the file, without outliers, x 15/16.",
+        "Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
+         file holds; (3) reads < 0.5 x what it writes; (4) the file holds <= block_read_bytes; the file with the \
+         largest saving is reported. Saving: time of the process's calls on the file, without outliers, x (1 - 1 / \
+         many_calls_min).",
         "Write the file less often, or only what has changed.",
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",
         "The program alternates between computing and I/O, and nothing else explains its I/O time.",
-        "Reported if (1) no other finding saves >= least_run_share; (2) reads (or writes) are >= 0.6 of the time in \
-         I/O, in >= 4 bursts; (3) no process makes calls in several threads; (4) saving >= 0.1 of the run. Saving: \
-         min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it needs changes \
-         to the program.",
+        "Reported if (1) no other finding saves >= least_run_share; (2) reads (or writes) are >= majority_share of the \
+         time in I/O, in >= few_min bursts; (3) no process makes calls in several threads; (4) saving >= some_share of \
+         the run. Saving: min(I/O time, computing time) per process x (1 - 1 / bursts). Severity: info, since it needs \
+         changes to the program.",
         "Read ahead or write behind: a thread, asynchronous calls, two alternating buffers.",
         "own rule: computing and I/O can overlap, except for one burst";
     POLLED = "DXT-V027",
         "Processes poll for a lock file, a lock or a file that others create, too often or too rarely.",
-        "Reported if (1) >= 4 opens (EEXIST), 2 locks (EAGAIN, EACCES) or 8 queries (ENOENT) of a process fail in a \
-         row, >= 1 per second, until one succeeds; (2) in <= 0.25 of the time windows between, the process transfers \
-         data or makes calls on other files, and the ranks do not synchronize; (3) the process does not create the \
-         file; or (4) the trace shows when another process's call on the file, or rename in its folder, ended, and \
-         there are 4 failures in a row (1 per second), or 3 waits of the process, or 3 waits of >= 2 failures each \
-         for the file. Saving: largest sum of waits of a process; for (4), from the end of that call or rename on.",
+        "Reported if (1) >= few_min opens (EEXIST), repeated_min locks (EAGAIN, EACCES) or calls_min queries (ENOENT) \
+         of a process fail, >= 1 per seldom_ns, until one succeeds; (2) in <= quarter_share of windows between, the \
+         process moves data or uses other files, and ranks do not synchronize; (3) the process does not create the \
+         file; or (4) the trace shows the end of another process's call on the file, or rename in its folder, with \
+         few_min failures, 1 per seldom_ns, or several_min waits, or as many of >= repeated_min failures for the \
+         file. Saving: largest sum of a process's waits; (4) since that end.",
         "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
     HDF5_FLUSHED = "DXT-V028",
         "HDF5 files are flushed after every few writes.",
-        "Reported if a process calls H5Fflush on a file (1) >= 8 times; (2) for <= 2 dataset writes each. Saving: s x \
-         min(1, flush time / t) x (1 - 1 / flushes), with t = time of syncs and writes of < 128 KiB inside HDF5, s = \
-         syncs + writes x 512 KiB / (512 KiB + size). If bytes written to storage >= 2 x dataset bytes, longer writes \
-         count too, in s x (1 - dataset bytes / bytes written).",
+        "Reported if a process calls H5Fflush on a file (1) >= calls_min times; (2) for <= repeated_min dataset \
+         writes each. Saving: s x min(1, flush time / t) x (1 - 1 / flushes), with t = time of syncs and writes of < \
+         block_bytes inside HDF5, s = syncs + writes x half_time_bytes / (half_time_bytes + size). If bytes written \
+         to storage >= repeated_min x dataset bytes, longer writes count too, in s x (1 - dataset bytes / bytes \
+         written).",
         "Call H5Fflush once when a step is complete; closing a file writes all of it.",
         "own rule; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",
         "A header, an index or a record count is rewritten between records.",
-        "Reported if writes of one size class (a factor of two) of a process to a file (1) are >= 8, and > 2 per \
-         open; (2) lie in a range of <= 64 KiB and write that range >= 4 times; (3) are 0.3 to 3 per other write; (4) \
-         lie in <= 0.25 x the bytes of the other writes. Saving: time of these writes, without outliers, x (1 - 1 / \
-         writes).",
+        "Reported if writes of one size class (a factor of two) of a process to a file (1) are >= calls_min, and > 2 \
+         per open; (2) lie in a range of <= small_bytes and write that range >= few_min times; (3) are third_share to \
+         treble_ratio per other write; (4) lie in <= quarter_share x the bytes of the other writes. Saving: time of \
+         these writes, without outliers, x (1 - 1 / writes).",
         "Write the header when the file is closed, or once per many records.",
         "own rule: only the last version counts";
     STREAM_BUFFER = "DXT-V030",
         "C streams flush or fill small buffers too often.",
-        "Reported if, of reads (or writes) of C streams of < 64 KiB, (1) >= 32, but less than half, are outliers \
-         (DXT-V002); (2) outliers take >= 0.8 of the time; (3) <= 64 KiB move per outlier; (4) the mean outlier >= \
-         1/16 of the longest. Saving: outlier time x 512 KiB / (512 KiB + bytes per outlier).",
+        "Reported if, of reads (or writes) of C streams of < small_bytes, (1) >= more_calls_min, but less than half, are \
+         outliers (DXT-V002); (2) outliers take >= most_share of the time; (3) <= small_bytes move per outlier; (4) the \
+         mean outlier >= minor_share of the longest. Saving: outlier time x half_time_bytes / (half_time_bytes + bytes \
+         per outlier).",
         "Set a larger buffer with setvbuf(3) before the first access; do not call fflush between records.",
         "own rule; setvbuf(3)";
     MANY_AGGREGATORS = "DXT-V031",
         "Small requests of several aggregators in one collective call are serialized.",
-        "Reported if, with service = longest request / requests of a phase, (1) >= 3 processes each make one system \
-         call inside collective calls of a file, begun within 0.5 service, <= 512 KiB in all; (2) the k-th shortest \
-         takes k x service, +- 0.4 service; (3) service >= 1 ms and >= 10 ns per byte of a request; (4) this holds in \
-         >= 3 phases, with >= 0.6 of the time of those with one call per process. Saving: time - service, per request.",
-        "Use one aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with \
-         Open MPI's own I/O.",
+        "Reported if, with service = longest request / requests of a phase, (1) >= several_min processes each make one \
+         system call inside collective calls of a file, begun within half_share x service, <= half_time_bytes in all; (2) \
+         the k-th shortest takes k x service, +- third_share x service; (3) service >= slow_small_ns and >= \
+         convert_ns_per_byte of a request; (4) this holds in >= several_min phases, with >= majority_share of the time of \
+         those with one call per process. Saving: time - service, per request.",
+        "Use one aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with Open \
+         MPI's own I/O.",
         "own rule; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
         "The first call of each process, or of each process after a pause, takes far longer than the others.",
-        "Reported if outliers (DXT-V002) of <= 1 s (1) are first calls of their kind of >= 3 processes and >= 0.5 of \
-         those that make such calls, with >= 0.98 of the excess (time above that of peers), at >= 4 calls per \
-         process; or (2) are first calls after a pause or synchronization point, of >= 3 processes, with >= 0.8 of \
-         the excess, at >= 2 bursts per process and >= 4 calls per burst. Saving: the excess. Severity: info below \
-         high_run_share; (2) warn at most.",
+        "Reported if outliers (DXT-V002) of <= seldom_ns (1) are first calls of their kind of >= 3 processes and >= \
+         half_share of those that make such calls, with >= all_share of the excess (time above that of peers), at >= \
+         few_min calls per process; or (2) are first calls after a pause or synchronization point, of >= 3 processes, \
+         with >= most_share of the excess, at >= repeated_min bursts per process and >= few_min calls per burst. \
+         Saving: the excess. Severity: info below high_run_share; (2) warn at most.",
         "Ignore first calls in a longer run: setup happens once. If first calls take much of the run, make them \
          earlier, in parallel with other work, or stagger the ranks.",
         "own rule: connections, memory and caches are set up once";
     TINY_COLLECTIVE = "DXT-V033",
         "Collective MPI-IO calls move few bytes of all ranks together.",
-        "Reported if collective reads (or writes) that the program makes on a file, with >= 2 ranks, (1) are >= 16 \
-         per rank; (2) move <= 64 KiB of all ranks together per call, on average. Saving: time of requests of < 128 \
-         KiB inside these calls, without outliers, x 512 KiB / (512 KiB + size).",
+        "Reported if collective reads (or writes) that the program makes on a file, with >= 2 ranks, (1) are >= \
+         many_calls_min per rank; (2) move <= small_bytes of all ranks together per call, on average. Saving: time of \
+         requests of < block_bytes inside these calls, without outliers, x half_time_bytes / (half_time_bytes + \
+         size).",
         "Combine the data of many steps, and read or write them in one collective call.",
         "own rule: each call costs a data exchange and a request";
     READ_BEFORE = "DXT-V034",
         "Processes read blocks and then overwrite them completely, too soon to have used the data.",
         "Reported if, for a process and file with pairs = reads of >= 64 KiB (256 KiB in logs of other tools) and the \
-         same thread's next write of the same bytes, < 1 ns per 32 bytes later, (1) pairs >= 8; (2) pairs >= 0.8 of \
-         such reads and writes however long between; (3) pairs >= 0.5 of the process's reads of the file; (4) no \
-         library uses the file, and the file is not mapped into memory. Saving: time of these reads, without \
-         outliers, x pairs / reads. Severity: warn at most, since some bytes may be preserved.",
+         same thread's next write of the same bytes, < 1 ns per 32 bytes later, (1) pairs >= calls_min; (2) pairs >= \
+         most_share of such reads and writes however long between; (3) pairs >= half_share of the process's reads of \
+         the file; (4) no library uses the file, and the file is not mapped into memory. Saving: time of these reads, \
+         without outliers, x pairs / reads. Severity: warn at most, since some bytes may be preserved.",
         "Do not read the old content if the new content does not depend on it; if few bytes change, write only those \
          bytes.",
         "own rule: a processor reads at most 32 bytes per ns from its cache";
@@ -300,25 +313,25 @@ codes! {
          length within 1.25 x of the median, on the same files or each on a file of its own; (2) slowdown of one \
          thread = mean of log(time / peers), without outliers, against the other threads (as for DXT-O002) >= \
          min_slowdown; (3) p x threads x processes <= false_discovery_rate, or p x threads if it is the same thread \
-         in >= 0.5 of the processes. Saving: per phase, time of the busiest thread - time of the busiest thread if \
-         the slow one were as fast as the others.",
+         in >= half_share of the processes. Saving: per phase, time of the busiest thread - time of the busiest \
+         thread if the slow one were as fast as the others.",
         "Check what else that thread does and where it runs; let each thread take the next piece when it finishes one.",
         "own rule: threads with the same work should take the same time";
     CPU_WAIT = "DXT-V036",
         "Processes were ready to run but waited for a processor.",
-        "Reported if, over intervals between two samples of a thread with run + wait >= 0.5 x length or wait >= 0.01 \
-         x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). No other finding's \
-         saving includes waits for a processor: calls with time c in an interval of length l lose wait x c / l, first \
-         of their time above the median of >= 8 peers. Saving: waits / length of a node's processes (each by its \
-         thread that waits most) x time with such intervals, at the node with most. Traces without samples have no \
-         such finding.",
+        "Reported if, over intervals between two samples of a thread with run + wait >= half_share x length or wait \
+         >= barely_share x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). No \
+         other finding's saving includes waits for a processor: calls with time c in an interval of length l lose \
+         wait x c / l, first of their time above the median of >= calls_min peers. Saving: waits / length of a node's \
+         processes (each by its thread that waits most) x time with such intervals, at the node with most. Traces \
+         without samples have no such finding.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",
         "Asynchronous operations do not overlap with computing: the program waits for them.",
-        "Reported if, in processes with one thread and recorded waits, time in calls that start operations or wait for \
-         them >= 0.9 of the time with one in flight. Saving: time in these calls, without outliers, x min(1, computing \
-         time / time in these calls).",
+        "Reported if, in processes with one thread and recorded waits, time in calls that start operations or wait \
+         for them >= nearly_all_share of the time with one in flight. Saving: time in these calls, without outliers, \
+         x min(1, computing time / time in these calls).",
         "Compute between starting an operation and waiting for it, with two alternating buffers; if starting takes \
          most of the time, use a thread of your own or io_uring.",
         "own rule; MPI 4.0, 14.4.3; io_submit(2)";

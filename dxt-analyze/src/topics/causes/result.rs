@@ -15,7 +15,6 @@ use crate::effects::unit::Unit;
 use crate::effects::{Effect, effects};
 use crate::findings::Code;
 use crate::replay::Work;
-use crate::thresholds::effects::OVERLOADED;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 
@@ -25,8 +24,9 @@ use std::cmp::Reverse;
 pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim> {
     let (phases, slots) = (Work::of(cube, false), Work::of(cube, true));
     let (slow, remaining) = effects(cube, &phases, &slots);
-    let slow = together(slow);
-    let (busy, slow): (Vec<Effect>, Vec<Effect>) = slow.into_iter().partition(|slow| asked(cube, slow) >= OVERLOADED);
+    let slow = together(&cube.run.thresholds, slow);
+    let (busy, slow): (Vec<Effect>, Vec<Effect>) =
+        slow.into_iter().partition(|slow| asked(cube, slow) >= cube.run.thresholds.double_ratio);
     let mut out: Vec<Claim> = slow.iter().map(|slow| within_busy(cube, &phases, slow, of_unit(cube, slow))).collect();
     let of_long_calls = tails(&remaining).iter().flat_map(|tail| of_tail(cube, tail)).collect();
     let of_long_calls = joined_with_slow(&mut out, of_long_calls);
@@ -35,7 +35,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     // Reads of one block by many ranks keep the block's target busy: the claim about the block gets the savings.
     for slow in busy {
         let blocks = shapes.iter_mut().filter(|claim| claim.finding.code == Code::COMMON_READS);
-        if !joins(blocks.map(|claim| &mut claim.savings), &slow.savings) {
+        if !joins(&cube.run.thresholds, blocks.map(|claim| &mut claim.savings), &slow.savings) {
             out.push(of_unit(cube, &slow));
         }
     }

@@ -9,13 +9,9 @@ use crate::effects::unit::Unit;
 use crate::effects::{By, Effect};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, ProcessId, Run};
-use crate::thresholds::effects::OVERLOADED;
 use crate::words::units::{self as words, SlowCalls, SlowUnit, SoleUser, Subject, Users};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Least share of one metadata operation in the saving of a class of calls, for the finding to name that operation.
-const ONE_OPERATION: f64 = 0.8;
 
 /// Makes a finding of a slow unit (rank, node, target, time window or file), with the calls that it explains.
 pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
@@ -40,7 +36,8 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
     let slow_units = || std::iter::once(&slow.unit).chain(&slow.more);
     let process = |unit: &Unit| if let Unit::Process(process) = unit { Some(*process) } else { None };
     let processes = slow_units().map(process).collect::<Option<Vec<ProcessId>>>();
-    let load = Some(asked(cube, slow)).filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= OVERLOADED);
+    let load = Some(asked(cube, slow))
+        .filter(|asked| matches!(slow.unit, Unit::Target(_)) && *asked >= cube.run.thresholds.double_ratio);
     let facts = SlowUnit {
         unit,
         about,
@@ -145,7 +142,7 @@ fn operation(cube: &Cube<'_>, slow: &Effect, class: Class) -> Option<String> {
     }
     let all: f64 = by.values().sum();
     let (name, ns) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (class == Class::Metadata && ns >= all * ONE_OPERATION).then(|| name.to_owned())
+    (class == Class::Metadata && ns >= all * cube.run.thresholds.most_share).then(|| name.to_owned())
 }
 
 /// Returns the ranks of processes, ascending; `None` if any of them has no rank.

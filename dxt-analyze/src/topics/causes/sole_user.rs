@@ -8,13 +8,6 @@ use crate::effects::unit::Unit;
 use crate::model::{Class, FileId, ProcessId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls on other files, of the same size and class (reads, writes, ...), that show the process's speed there.
-const FEWEST: u64 = 3;
-/// Least slowdown (ratio) of opens and closes that counts as slow.
-const SLOWER: f64 = 1.5;
-/// Least log slowdown of a file's opens and closes that counts as slow, as a part of the log slowdown of the file's other calls.
-const AS_FAR: f64 = 0.5;
-
 /// Processes that alone use a slow file or target, and if they can be distinguished from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SoleUser {
@@ -78,18 +71,19 @@ fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
-/// True if the process makes at least [`FEWEST`] calls of the slow classes, of the same sizes, on other files than `file`.
+/// True if the process makes at least `several_min` calls of the slow classes, of the same sizes, on other files than `file`.
 fn has_others(cube: &Cube<'_>, slow: &Effect, file: FileId, process: ProcessId) -> bool {
     let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
     let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);
     let sizes: BTreeSet<(Class, u8)> =
         mine().filter(|cell| cell.file == file).map(|cell| (cell.class, cell.size)).collect();
     let others = mine().filter(|cell| cell.file != file && sizes.contains(&(cell.class, cell.size)));
-    others.fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.calls)) >= FEWEST
+    others.fold(0_u64, |sum, cell| sum.saturating_add(cell.sums.calls)) >= cube.run.thresholds.several_min
 }
 
 /// True if opens and closes of a file take far longer than their peers.
 fn opens_are_slow(cube: &Cube<'_>, slow: &Effect, file: FileId) -> bool {
+    let thresholds = &cube.run.thresholds;
     let is = |class: Class| matches!(class, Class::Open | Class::Metadata);
     if slow.by.iter().any(|(class, ..)| is(*class)) {
         return true;
@@ -100,5 +94,5 @@ fn opens_are_slow(cube: &Cube<'_>, slow: &Effect, file: FileId) -> bool {
         calls += cell.sums.calls as f64;
     }
     let above = slow.by.iter().map(|(_, odd, ..)| odd.above).fold(0.0, f64::max);
-    calls > 0.0 && sum / calls >= SLOWER.ln().max(above * AS_FAR)
+    calls > 0.0 && sum / calls >= thresholds.slower_ratio.ln().max(above * thresholds.half_share)
 }

@@ -60,7 +60,7 @@ impl Frame {
         let FirstRead { mut phases, durations, questions: kept, read_before } = read;
         let gaps = phases.gaps();
         let found = questions.found(run, kept);
-        Self { gaps, slots: phases.slots(run), usual: durations.usual(), found, read_before }
+        Self { gaps, slots: phases.slots(run), usual: durations.usual(&run.thresholds), found, read_before }
     }
 }
 

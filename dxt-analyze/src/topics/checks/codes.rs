@@ -24,9 +24,10 @@ codes! {
         "Many reads are small.",
         "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and \
          (2) small reads > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the \
-         read time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) reads of < 16 \
-         KiB >= 32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of \
-         reads < 256 KiB minus the time of the same bytes in the run's reads >= 1 MiB; for (3), minus 1 ns per byte.",
+         read time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) reads of < \
+         metadata_bytes >= more_calls_min, >= few_min per process and file, unless one of several ranks makes >= \
+         nearly_all_share. Saving: time of reads < direct_bytes minus that of the same bytes in the run's reads >= \
+         large_bytes; for (3), minus transfer_ns_per_byte.",
         "Merge small requests: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P05";
     SMALL_WRITES = "DXT-C005",
@@ -34,9 +35,9 @@ codes! {
         "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; \
          and (2) small writes > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of \
          the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) writes of < \
-         16 KiB >= 32, >= 4 per process and file, unless one of several ranks makes >= 90 % of them. Saving: time of \
-         writes < 256 KiB minus the time of the same bytes in the run's writes >= 1 MiB; for (3), minus 1 ns per \
-         byte.",
+         metadata_bytes >= more_calls_min, >= few_min per process and file, unless one of several ranks makes >= \
+         nearly_all_share. Saving: time of writes < direct_bytes minus that of the same bytes in the run's writes >= \
+         large_bytes; for (3), minus transfer_ns_per_byte.",
         "Merge small requests: a buffer in the program, collective MPI-IO, larger HDF5 chunks.",
         "Drishti P06";
     SMALL_SHARED_READS = "DXT-C006",
@@ -44,8 +45,8 @@ codes! {
         "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or >= \
          small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > 2 x \
-         slow_small_ns and move >= 16 KiB. Saving: time of reads < 256 KiB minus the time of the same bytes in the \
-         run's reads >= 1 MiB.",
+         slow_small_ns and move >= 16 KiB. Saving: time of reads < direct_bytes minus the time of the same bytes in \
+         the run's reads >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P15";
     SMALL_SHARED_WRITES = "DXT-C007",
@@ -53,31 +54,31 @@ codes! {
         "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or >= \
          small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > 2 x \
-         slow_small_ns and move >= 16 KiB. Saving: time of writes < 256 KiB minus the time of the same bytes in the \
-         run's writes >= 1 MiB.",
+         slow_small_ns and move >= 16 KiB. Saving: time of writes < direct_bytes minus the time of the same bytes in \
+         the run's writes >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P16";
     RANDOM_READS = "DXT-C008",
         "Many reads go backwards in the file.",
         "A random read begins before the end of the same thread's previous read of the file, and not at its first \
          byte. Reported if (1) random reads > random_share of the reads with a previous one; (2) random reads > \
-         random_min. Saving: 2 x the random share of the read time (at most 1) x (time of reads < 1 MiB minus the time \
-         of the same bytes in the run's reads >= 1 MiB), without files of <= 64 KiB.",
+         random_min. Saving: 2 x the random share of the read time (at most 1) x (time of reads < large_bytes minus \
+         the time of the same bytes in the run's reads >= large_bytes), without files of <= small_bytes.",
         "Sort requests by offset, or use collective MPI-IO, which sorts them.",
         "Drishti P11, P12";
     RANDOM_WRITES = "DXT-C009",
         "Many writes go backwards in the file.",
         "A random write begins before the end of the same thread's previous write of the file, and not at its first \
          byte. Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > \
-         random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < 1 MiB minus the \
-         time of the same bytes in the run's writes >= 1 MiB), without files of <= 64 KiB.",
+         random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < large_bytes minus \
+         the time of the same bytes in the run's writes >= large_bytes), without files of <= small_bytes.",
         "Sort requests by offset, or use collective MPI-IO, which sorts them.",
         "Drishti P13, P14";
     SHARED_INDEPENDENT = "DXT-C010",
         "Processes access a shared file without a single collective call.",
-        "Reported if (1) >= 2 processes read the file, or >= 2 write it; (2) collective MPI-IO reads and writes of it \
-         = 0; (3) POSIX and independent MPI-IO calls on it > collective_min. Saving: time of requests < 256 KiB to \
-         shared files minus the time of the same bytes in the run's requests >= 1 MiB.",
+        "Reported if (1) >= 2 processes read the file, or >= 2 write it; (2) collective MPI-IO reads and writes of it = \
+         0; (3) POSIX and independent MPI-IO calls on it > collective_min. Saving: time of requests < direct_bytes to \
+         shared files minus the time of the same bytes in the run's requests >= large_bytes.",
         "Use collective calls, or a file per rank or node.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, Frontiers 1999";
     METADATA_TIME = "DXT-C011",
@@ -91,37 +92,38 @@ codes! {
     METADATA_SHARE = "DXT-C012",
         "Metadata calls take a large share of the time in I/O.",
         "Reported if (1) time in metadata calls >= metadata_share x time in all calls of the program; and (2) \
-         metadata calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= 0.3 ms on \
-         average. Severity: info if the saving < high_run_share of the run and (calls <= 2 per process, or < 200 per \
-         process at < 5 ms each). The title names a rank (of >= 3) whose calls are >= 80 % of the saving while the \
-         others wait. Saving: time beyond 0.3 ms per call; all of it for processes with >= 200 such calls.",
+         metadata calls >= metadata_min; or, in `report`, (3) an operation (open, stat, ...) takes >= server_ns on \
+         average. Severity: info if the saving < high_run_share of the run and (calls <= repeated_min per process, or \
+         < hundred_calls_min per process at < slow_call_ns each). The title names a rank (of >= several_min) whose \
+         calls are >= most_share of the saving while the others wait. Saving: time beyond server_ns per call; all of \
+         it for processes with >= hundred_calls_min such calls.",
         "Open files once and keep them open; let one rank stat files for all ranks; use fewer files.",
         "Metadata calls move no data: their time is overhead";
     ONE_RANK = "DXT-C013",
         "One rank moves nearly all bytes.",
         "Reported if (1) one of >= 2 ranks moves >= one_rank_share of all bytes; and (2) all bytes >= \
-         traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= 95 % of the bytes outside collective \
-         MPI-IO while the others wait; or (4) in a Darshan record of >= 3 ranks, the slowest takes >= 2 x the mean \
-         time and moves >= 90 % of the bytes. Saving: this rank's time x (1 - mean bytes / own bytes); for (4), this \
-         rank's time minus the mean time.",
+         traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= all_share of the bytes outside \
+         collective MPI-IO while the others wait; or (4) in a Darshan record of >= several_min ranks, the slowest \
+         takes >= double_ratio x the mean time and moves >= nearly_all_share of the bytes. Saving: this rank's time x \
+         (1 - mean bytes / own bytes); for (4), this rank's time minus the mean time.",
         "Let every rank read and write its own part of the data.",
         "One rank uses the network link of one node; Drishti P18";
     BYTE_IMBALANCE = "DXT-C014",
         "Ranks move unequal amounts of bytes.",
         "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of bytes > \
          straggler_imbalance; (2) max >= traffic_min_bytes; and (3) no rank has DXT-C013; or, in `report`, (4) a rank \
-         reads or writes > 1.3 x the mean bytes, in the run and in a phase after which the others wait. Saving: this \
-         rank's time in these phases x (1 - mean bytes / own bytes).",
+         reads or writes > similar_ratio x the mean bytes, in the run and in a phase after which the others wait. \
+         Saving: this rank's time in these phases x (1 - mean bytes / own bytes).",
         "Give all ranks equal parts of the data.",
         "Drishti P18; DeRose, Homer & Johnson, Euro-Par 2007";
     TIME_IMBALANCE = "DXT-C015",
         "Ranks spend unequal times in reads and writes.",
-        "Imbalance = (max - mean) / max x n / (n - 1) over n ranks. Reported if (1) imbalance of time > \
-         straggler_imbalance; (2) max >= imbalance_min_ns; and (3) no DXT-C013; or, in `report`, (4) one of >= 3 \
-         ranks takes >= 2 x the others' mean in one kind of calls outside MPI-IO; or (5) of >= 8 ranks with calls and \
-         bytes within 1.25 x the median, >= 2 and <= 34 % read or write >= 1.3 x as long as the others' median, with \
-         a gap to the others >= the others' max - 10th percentile, and longer than 90 % of the others in >= 60 % of \
-         >= 3 phases. Saving: time beyond the mean (4) or median (5) of the others.",
+        "Imbalance of n ranks = (max - mean) / max x n / (n - 1). Reported if (1) time imbalance > \
+         straggler_imbalance; (2) max >= imbalance_min_ns; (3) no DXT-C013; or, in `report`, (4) one of >= \
+         several_min ranks takes >= double_ratio x the others' mean in a kind of call outside MPI-IO; or (5) of >= \
+         calls_min ranks with similar calls and bytes, 2 to third_share take >= similar_ratio x the others' median, \
+         with a gap >= the others' max - some_share quantile, and more than nearly_all_share of others in >= \
+         majority_share of >= several_min phases. Saving: time beyond the others' mean (4) or median (5).",
         "Run `dxt-analyze outliers --by rank` and `--by node` to see whether a rank or a node is slow; give ranks equal \
          work.",
         "Drishti P19; DeRose, Homer & Johnson, Euro-Par 2007";
@@ -139,23 +141,23 @@ codes! {
         "Drishti P21";
     NO_MPIIO = "DXT-C018",
         "An MPI program shares files without MPI-IO.",
-        "Reported if (1) MPI ranks >= 2; (2) >= 2 of them read, or >= 2 write, one file; (3) MPI-IO reads and writes = \
-         0. Saving: time of requests < 64 KiB to shared files minus the time of the same bytes in the run's requests \
-         >= 1 MiB.",
+        "Reported if (1) MPI ranks >= 2; (2) >= 2 of them read, or >= 2 write, one file; (3) MPI-IO reads and writes = 0. \
+         Saving: time of requests < small_bytes to shared files minus the time of the same bytes in the run's requests >= \
+         large_bytes.",
         "Use collective MPI-IO or parallel HDF5.",
         "Drishti M01";
     NO_COLLECTIVE_READS = "DXT-C019",
         "Most MPI-IO reads are independent.",
         "Ordered, split and nonblocking collective reads count as collective. Reported if (1) collective reads < \
-         collective_share of all MPI-IO reads; (2) MPI-IO reads > collective_min; (3) ranks >= 2. Saving: time of \
-         reads < 256 KiB on shared files minus the time of the same bytes in the run's reads >= 1 MiB.",
+         collective_share of all MPI-IO reads; (2) MPI-IO reads > collective_min; (3) ranks >= 2. Saving: time of reads < \
+         direct_bytes on shared files minus the time of the same bytes in the run's reads >= large_bytes.",
         "Call the collective forms, such as MPI_File_read_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M02, M04";
     NO_COLLECTIVE_WRITES = "DXT-C020",
         "Most MPI-IO writes are independent.",
         "Ordered, split and nonblocking collective writes count as collective. Reported if (1) collective writes < \
          collective_share of all MPI-IO writes; (2) MPI-IO writes > collective_min; (3) ranks >= 2. Saving: time of \
-         writes < 256 KiB on shared files minus the time of the same bytes in the run's writes >= 1 MiB.",
+         writes < direct_bytes on shared files minus the time of the same bytes in the run's writes >= large_bytes.",
         "Call the collective forms, such as MPI_File_write_at_all (HDF5: H5FD_MPIO_COLLECTIVE).",
         "Drishti M03, M05";
     BLOCKING_ONLY = "DXT-C021",
@@ -168,9 +170,9 @@ codes! {
     FEW_AGGREGATORS = "DXT-C022",
         "Collective calls move the bytes through few nodes.",
         "Reported if (1) nodes with ranks >= 2; (2) on a file, nodes whose ranks make POSIX reads or writes inside \
-         collective calls < aggregator_nodes_share x nodes with ranks. Saving: time of these requests, if >= 64 KiB, x \
-         (1 - aggregators / possible ones); possible: one per node, at least 4 if there is 1 now, at most one per rank \
-         and per stripe of a call.",
+         collective calls < aggregator_nodes_share x nodes with ranks. Saving: time of these requests, if >= small_bytes, \
+         x (1 - aggregators / possible ones); possible: one per node, at least few_min if there is 1 now, at most one per \
+         rank and per stripe of a call.",
         "Set the hints cb_nodes and cb_config_list.",
         "Drishti M08, M09, M10";
     MEMORY_UNALIGNED = "DXT-C023",
@@ -191,9 +193,9 @@ codes! {
         "Several ranks read the same bytes.",
         "Common bytes: read beyond the first reading, on files in which >= common_readers_min processes read the same \
          piece of 1 MiB. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
-         traffic_min_bytes; or, in `report`, if half of the processes, and >= 8, read (3) a range of <= 8 x the mean \
-         read, by reads of < 128 KiB; or (4) one range of <= 4 MiB. Saving: time of these reads x (1 - 1 / readers), \
-         plus the time that other requests wait behind them.",
+         traffic_min_bytes; or, in `report`, if half of the processes, and >= calls_min, read (3) a range of <= \
+         calls_min x the mean read, by reads of < block_bytes; or (4) one range of <= block_read_bytes. Saving: time \
+         of these reads x (1 - 1 / readers), plus the time that other requests wait behind them.",
         "Read once and broadcast, or read collectively.",
         "One reading and a broadcast move the same bytes once";
     READ_BACK = "DXT-C026",
@@ -207,8 +209,8 @@ codes! {
         "A process writes bytes more than once.",
         "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
          all bytes written; (2) >= traffic_min_bytes. DXT-C026 and DXT-C027 become one finding, on temporary data, if \
-         >= 80 % of either saving is on files of the other. Saving: time of these writes x overwritten bytes / their \
-         bytes.",
+         >= most_share of either saving is on files of the other. Saving: time of these writes x overwritten bytes / \
+         their bytes.",
         "Write bytes once, when they are final; keep temporary data in memory or on node-local storage.",
         "Drishti P10, by overlap";
     UNASKED = "DXT-C028",
@@ -225,8 +227,9 @@ codes! {
         "Sequence: reads of < small_request_bytes, each beginning where the thread's previous one ended, without a \
          sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
          saved_calls_min, or >= saved_calls_min / 10 if as many small reads take >= slow_small_ns each, have >= 50 % \
-         of the read time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of reads < 256 \
-         KiB, outside HDF5, minus the time of the same bytes in the run's reads >= 1 MiB, x the saved calls' share.",
+         of the read time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of reads < \
+         direct_bytes, outside HDF5, minus the time of the same bytes in the run's reads >= large_bytes, x the saved \
+         calls' share.",
         "Read more at once: one call per MiB or more.",
         "Each call has a fixed cost, which one large call pays once";
     WRITE_RUNS = "DXT-C030",
@@ -234,36 +237,38 @@ codes! {
         "Sequence: writes of < small_request_bytes, each beginning where the thread's previous one ended, without a \
          sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
          saved_calls_min, or >= saved_calls_min / 10 if as many small writes take >= slow_small_ns each, have >= 50 % \
-         of the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of writes < 256 \
-         KiB, outside HDF5, minus the time of the same bytes in the run's writes >= 1 MiB, x the saved calls' share.",
+         of the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of writes < \
+         direct_bytes, outside HDF5, minus the time of the same bytes in the run's writes >= large_bytes, x the saved \
+         calls' share.",
         "Collect small writes in a buffer, and write the buffer in one call.",
         "Each call has a fixed cost, which one large call pays once";
     SLOW_SMALL_WRITES = "DXT-C031",
         "Small writes wait for storage instead of the page cache.",
         "Slow: writes of < small_request_bytes that take >= slow_small_ns. Reported if (1) slow writes >= \
-         slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take \
-         >= 5 x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < 64 KiB minus the time \
-         of the same bytes in the run's writes >= 1 MiB.",
-        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (run `dxt-analyze stripes`), and a full page cache.",
+         slow_small_share of the writes of < small_request_bytes; (2) slow writes >= sync_min, or >= 10 if they take >= 5 \
+         x slow_small_ns on average and >= 50 % of the write time. Saving: time of writes < small_bytes minus the time of \
+         the same bytes in the run's writes >= large_bytes.",
+        "Look for O_SYNC, O_DSYNC or O_DIRECT at open, contended locks (run `dxt-analyze stripes`), and a full page \
+         cache.",
         "Copying 1 MiB to the page cache takes about 0.1 ms: what takes far longer waits for storage";
     SYNC_PER_WRITE = "DXT-C032",
         "A file is synced after nearly every write.",
-        "Reported if, on a file, (1) POSIX syncs >= sync_share x writes; and (2) syncs >= sync_min; or, in `report`, \
-         with flushes of C streams, (3) syncs >= 2 and writes <= 4 x syncs; and (4) writes >= 1 or syncs >= 16. \
-         Saving: time of the syncs x (1 - 1 / syncs), per process and file.",
+        "Reported if, on a file, (1) POSIX syncs >= sync_share x writes; and (2) syncs >= sync_min; or, in `report`, with \
+         flushes of C streams, (3) syncs >= 2 and writes <= few_min x syncs; and (4) writes >= 1 or syncs >= \
+         many_calls_min. Saving: time of the syncs x (1 - 1 / syncs), per process and file.",
         "Sync once per step or checkpoint.",
         "fsync(2) waits until all data written to the file are on storage";
     SEEK_PER_ACCESS = "DXT-C033",
         "Seeks accompany reads and writes.",
         "Reported if (1) POSIX seeks >= seek_share x POSIX reads and writes of the same files; and (2) POSIX seeks >= \
-         seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= 100. Saving: time \
-         of the seeks beyond 1 µs each.",
+         seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= hundred_calls_min. \
+         Saving: time of the seeks beyond in_memory_ns each.",
         "Give the offset with the call: pread(2), pwrite(2), MPI_File_read_at.",
         "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",
         "A process opens a file repeatedly.",
-        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= 4, \
-         outside MPI-IO; or (3) >= 4 by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
+        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= few_min, \
+         outside MPI-IO; or (3) >= few_min by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
          opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
          outside system calls.",
         "Keep the file open between accesses.",
@@ -278,7 +283,7 @@ codes! {
     FAILED_OPENS = "DXT-C036",
         "Many opens fail.",
         "Reported if (1) failed opens >= failed_opens_share x all opens; (2) failed opens >= failed_opens_min. Saving: \
-         time of opens and other metadata calls beyond 0.3 ms per call.",
+         time of opens and other metadata calls beyond server_ns per call.",
         "Shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), and remember which files are absent.",
         "A failed open sends a request to the metadata server without any use";
     METADATA_RATE = "DXT-C037",
@@ -297,10 +302,11 @@ codes! {
     SERIALISED = "DXT-C039",
         "Only one process at a time moves bytes.",
         "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of \
-         those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= 40 % of the \
-         busy time; or, in `report`, (3) in a phase, >= 4 ranks (all, or those of a file) are in calls for >= 80 % of \
-         the time, their spans (first to last call) add up to <= 1.1 x that time, and in >= 80 % of changes, the next \
-         rank starts at once. Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
+         those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= third_share \
+         of the busy time; or, in `report`, (3) in a phase, >= few_min ranks (all, or those of a file) are in calls \
+         for >= most_share of the time, their spans (first to last call) add up to <= similar_ratio x that time, and \
+         in >= most_share of changes, the next rank starts at once. Saving: sum of the ranks' times minus the \
+         longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
         "While one process moves bytes, the other ranks and most storage targets idle";
 }

@@ -6,10 +6,10 @@ codes! {
     LOCK_TIME = "DXT-L001",
         "Much of the time in MPI-IO goes into file locks.",
         "Reported if (1) time of locks and unlocks inside MPI-IO's blocking reads and writes >= lock_share x time of \
-         these calls; or, in `report`, (2) lock calls inside MPI-IO take > 0.2 ms on average. Saving: lock time beyond \
-         0.2 ms per call.",
-        "Set romio_ds_write=disable, write collectively (romio_cb_write=enable), leave atomic mode off, and give \
-         explicit offsets: locks protect data sieving, atomic mode and the shared file pointer.",
+         these calls; or, in `report`, (2) lock calls inside MPI-IO take > server_ns on average. Saving: lock time beyond \
+         server_ns per call.",
+        "Set romio_ds_write=disable, write collectively (romio_cb_write=enable), leave atomic mode off, and give explicit \
+         offsets: locks protect data sieving, atomic mode and the shared file pointer.",
         "Wright et al., RIOT: Parallel File System Analysis Through Application I/O Tracing, The Computer Journal 56, \
          2013";
     SIEVING = "DXT-L002",
@@ -24,32 +24,32 @@ codes! {
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     LATE_RANKS = "DXT-L003",
         "All ranks wait in collective calls for ranks that arrive last.",
-        "Reported if (1) time from each rank's start to the last rank's start >= arrival_wait_share x time in the \
-         calls, over calls that no rank left before the last start; or, in `report`, by lateness = compute time since \
-         the previous collective call - its first quartile over ranks, the latest ranks (2) arrive last >= 2 times; \
-         (3) cause > 50 % of all waits (logs: > 70 %, by time in collective opens); and (4) p x ranks < 0.01 or \
-         saving >= io_matters_share of the run; or (5) another rank each time, of >= 3, arrives last at >= 40 % of \
-         the calls. Saving: last arrival minus that of the other ranks, summed over calls.",
+        "Reported if (1) time from each rank's start to the last start >= arrival_wait_share x time in the calls, \
+         over calls that no rank left before that start; or, in `report`, with lateness = compute time since the last \
+         collective call - first quartile over ranks, the latest ranks (2) are last >= repeated_min times; (3) cause \
+         > half_share of all waits (logs: > majority_share, in collective opens); (4) p x ranks < chance_p or saving \
+         >= io_matters_share; or (5) >= several_min ranks alternate as the last at >= third_share of calls. Saving: \
+         last arrival minus other ranks' arrivals, summed over calls.",
         "See what the last rank to arrive does between two collective calls; balance the work, and check that rank's \
          node.",
         "Xu et al., DXT, CUG 2017, Figure 6; Drishti's 15 % for stragglers";
     COMMUNICATION = "DXT-L004",
         "Collective calls spend their time in communication rather than in storage.",
-        "Rest = wall-clock time after the last rank's start in which the busiest rank is in no system call. Reported \
-         if rest >= communication_share x wall-clock time after the last start. Saving: (rest - max(bytes / \
-         aggregators x 1 ns, bytes / ranks x c)) x (1 - 8 / operations), with c = 5 ns for calls of >= 1 MiB on \
-         average, else 0.2 ns.",
-        "Make fewer and larger calls; use more aggregators or a larger cb_buffer_size; no collective buffering for \
-         large contiguous parts.",
+        "Rest = wall-clock time after the last rank's start in which the busiest rank is in no system call. Reported if \
+         rest >= communication_share x wall-clock time after the last start. Saving: (rest - max(bytes / aggregators x \
+         transfer_ns_per_byte, bytes / ranks x c)) x (1 - far_ratio / operations), with c = convert_ns_per_byte for calls \
+         of >= large_bytes on average, else copy_ns_per_byte.",
+        "Make fewer and larger calls; use more aggregators or a larger cb_buffer_size; no collective buffering for large \
+         contiguous parts.",
         "Xu et al., DXT, CUG 2017, Figure 6";
     AGGREGATORS = "DXT-L005",
         "Collective buffering has too few or too many aggregators.",
         "Needed = min(stripes, ranks), or nodes if stripes are unknown. Reported if (1) aggregators < needed; and (2) \
-         system call time of the busiest aggregator x ranks >= storage_share x time of the collective calls; or (3) \
-         aggregators that write > 2 x stripes; or, in `report`, (4) in a Darshan record of >= 3 ranks, one rank takes \
-         >= 2 x the mean time and moves >= 90 % of the bytes. Saving: time of requests >= 64 KiB x (1 - aggregators / \
-         possible ones); possible: one per node, >= 4 if there is 1, at most one per rank and per stripe of a call; \
-         for (4), 0.66 x the time of that rank.",
+         system call time of the busiest aggregator x ranks >= storage_share x collective call time; or (3) \
+         aggregators that write > 2 x stripes; or, in `report`, (4) in a Darshan record of >= several_min ranks, one \
+         takes >= double_ratio x the mean time and moves >= nearly_all_share of the bytes. Saving: time of requests \
+         >= small_bytes x (1 - aggregators / possible); possible: one per node, >= few_min if there is 1, at most one \
+         per rank and stripe of a call; for (4), 0.66 x that rank's time.",
         "Set cb_nodes to the stripe count (or the number of nodes), or stripe wider.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999; Lustre Operations Manual, chapter on \
          striping";
@@ -57,8 +57,9 @@ codes! {
         "Ranks make many small independent calls on a shared file.",
         "Reported if, on a file, (1) processes >= 2; (2) blocking calls > independent_min_operations; (3) collective \
          calls < collective_share of them; and (4) mean independent call < small_request_bytes; or, in `report`, (5) \
-         independent calls of < 256 KiB by >= 2 ranks >= 8 per rank, and more than collective calls. Saving: time of \
-         the requests < 256 KiB inside minus 1 ns per byte, at most their time / (1 + mean size / 512 KiB).",
+         independent calls of < direct_bytes by >= 2 ranks >= calls_min per rank, and more than collective calls. Saving: \
+         time of the requests < direct_bytes inside minus transfer_ns_per_byte, at most their time / (1 + mean size / \
+         half_time_bytes).",
         "Call MPI_File_write_all or MPI_File_read_all with a file view; HDF5: H5FD_MPIO_COLLECTIVE.",
         "Drishti's check of collective operations";
     NO_BUFFERING = "DXT-L007",
@@ -66,17 +67,17 @@ codes! {
         "Reported if (1) >= 2 ranks have bytes; (2) the same number of ranks make system calls; (3) system calls >= \
          collective calls; (4) mean request < small_request_bytes and < 2 x mean call. If mean request <= 0.5 x mean \
          call, and ranks with system calls >= 2 x stripes (or nodes), aggregators or their buffers cut calls up. \
-         Saving: with >= 2 system calls per call, time of requests < 256 KiB minus the time of the same bytes in the \
-         run's requests >= 1 MiB.",
+         Saving: with >= 2 system calls per call, time of requests < direct_bytes minus the time of the same bytes in \
+         the run's requests >= large_bytes.",
         "Set romio_cb_write=enable and romio_cb_read=enable; if aggregators cut calls up, lower cb_nodes and raise \
          cb_buffer_size.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999";
     SERIAL = "DXT-L008",
         "POSIX calls are serialized while many ranks are in MPI-IO.",
-        "Reported if (1) ranks in MPI-IO >= serial_min_ranks; (2) MPI-IO calls in flight >= ranks / 2 on average; (3) \
-         one POSIX read or write in flight for >= serial_share of the time in such calls; and, in `report`, (4) saving \
-         >= 60 % of the busy time. Ranks alternate if >= 2 make such calls, none for > 1.5 x the mean time. Saving: \
-         sum of the ranks' times minus the longest, at most what ranks wait.",
+        "Reported if (1) ranks in MPI-IO >= serial_min_ranks; (2) MPI-IO calls in flight >= ranks / 2 on average; (3) one \
+         POSIX read or write in flight for >= serial_share of the time in such calls; and, in `report`, (4) saving >= \
+         majority_share of the busy time. Ranks alternate if >= 2 make such calls, none for > 1.5 x the mean time. \
+         Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Use more aggregators and more stripes, no lock on the whole file, and no funnelling through one rank.",
         "Wright et al., RIOT, Figures on concurrent POSIX calls; The Computer Journal 56, 2013";
     BUFFER_SIZE = "DXT-L009",

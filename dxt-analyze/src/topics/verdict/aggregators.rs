@@ -11,15 +11,6 @@ use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest aggregators that are advised in place of a single one, even on fewer nodes: one process rarely gets the full bandwidth of its node.
-const ENOUGH: usize = 4;
-/// A process that moves less than 1/`LITTLE` of the busiest one's bytes is no aggregator: HDF5 also writes its own metadata.
-const LITTLE: u64 = 20;
-/// Largest size octave (below 64 KiB) of requests that cannot come from an aggregator, which gathers large ones.
-const SMALL: u8 = 16;
-/// Factor by which more aggregators certainly speed up the calls: gives the lower bound of the saving.
-const TWICE: usize = 2;
-
 /// Aggregators of the collective reads, or writes, on one file.
 #[derive(Clone, Copy, Debug)]
 struct Moved {
@@ -41,9 +32,10 @@ pub(super) fn claim(
     theirs: &[(u32, &Cell)],
     inside: &dyn Fn(Class) -> f64,
 ) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let callers = collective_callers(cube.run);
     let mut by: BTreeMap<(FileId, Class), Vec<(u32, &Cell)>> = BTreeMap::new();
-    for (index, cell) in theirs.iter().filter(|(_, cell)| cell.size > SMALL) {
+    for (index, cell) in theirs.iter().filter(|(_, cell)| !cell.is_below(thresholds.small_bytes)) {
         by.entry((cell.file, cell.class)).or_default().push((*index, cell));
     }
     let (mut savings, mut low, mut high) = (Savings::new(), 0.0, 0.0);
@@ -57,7 +49,8 @@ pub(super) fn claim(
             let ns = left_ns * saved(moved.now, moved.enough, cell.spread.0);
             if ns > 0.0 {
                 savings.push((index, ns));
-                low += left_ns * saved(moved.now, moved.enough.min(moved.now * TWICE), cell.spread.0);
+                low += left_ns
+                    * saved(moved.now, moved.enough.min(moved.now * thresholds.repeated_min as usize), cell.spread.0);
                 high += left_ns * saved(moved.now, moved.most, cell.spread.0);
             }
         }
@@ -87,18 +80,20 @@ fn largest_of(count: usize) -> f64 {
 }
 
 fn moved(cube: &Cube<'_>, of: (FileId, Class), callers: &BTreeSet<ProcessId>, cells: &[(u32, &Cell)]) -> Moved {
+    let thresholds = &cube.run.thresholds;
     let mut bytes: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for (_, cell) in cells {
         add(bytes.entry(cell.process).or_default(), cell.sums.bytes);
     }
     let busiest = bytes.values().copied().max().unwrap_or(0);
-    let now = bytes.values().filter(|bytes| **bytes >= (busiest / LITTLE).max(1)).count();
+    let now =
+        bytes.values().filter(|bytes| **bytes > 0 && **bytes as f64 >= busiest as f64 * thresholds.minor_share).count();
     let nodes = callers.iter().filter_map(|process| cube.run.process(*process)).map(|process| process.node);
     let nodes = nodes.collect::<BTreeSet<u32>>().len();
     let (pieces, stripes) = stripes_of_a_call(cube, of, bytes.values().fold(0, |sum, bytes| sum + u128::from(*bytes)));
     // An aggregator gets whole stripes: more aggregators than stripes per call would idle.
     let could = callers.len().min(pieces);
-    let enough = if now == 1 { nodes.max(ENOUGH) } else { nodes }.min(could);
+    let enough = if now == 1 { nodes.max(thresholds.few_min as usize) } else { nodes }.min(could);
     Moved { now, enough, most: stripes.max(enough).min(could) }
 }
 

@@ -9,15 +9,6 @@ use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::{Aliased, few_targets_reached};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Part of a file's bytes below which a target counts as unused.
-const BARELY: f64 = 0.02;
-/// Requests on a file count as aliased if they use at most this part of its storage targets.
-const FEW: f64 = 0.5;
-/// Minimum number of rows of stripes (stripe size × number of targets, in bytes) between the first and the last byte that requests reach,
-/// for them to count as aliased: a shorter file may lie on few targets only.
-const ROWS: u64 = 2;
-/// Least part of the queueing time that is on aliased files, for the finding about the queue to be replaced.
-const MOST: f64 = 0.8;
 /// Replaces claims (findings with their savings) about queues on few targets by claims that name aliasing as their cause: blocks at
 /// multiples of a row of stripes. `files`: results of the stripe audit.
 pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]) {
@@ -32,7 +23,7 @@ pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]
         let mut found: Vec<(f64, Aliased)> =
             of.iter().filter_map(|(file, ns)| Some((*ns, aliased(cube, *file, files)?))).collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.file.cmp(&b.1.file)));
-        if found.iter().map(|(ns, _)| ns).sum::<f64>() >= all * MOST
+        if found.iter().map(|(ns, _)| ns).sum::<f64>() >= all * cube.run.thresholds.most_share
             && let Some((_, first)) = found.first()
         {
             let queue = Evidence::from(claim.finding.title.to_string());
@@ -43,22 +34,23 @@ pub(crate) fn reported(cube: &Cube<'_>, claims: &mut [Claim], files: &[FilePart]
 }
 
 fn aliased(cube: &Cube<'_>, file: FileId, files: &[FilePart]) -> Option<Aliased> {
+    let thresholds = &cube.run.thresholds;
     let name = &cube.run.file(file)?.name;
     let part = files.iter().find(|part| part.file == *name)?;
     let [component] = part.layout.components.as_slice() else { return None };
     let (stripe, targets) = (component.stripe_size, component.osts.iter().collect::<BTreeSet<_>>().len());
     let bytes = part.targets.iter().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
-    let uses = part.targets.iter().filter(|target| target.bytes as f64 >= bytes as f64 * BARELY);
+    let uses = part.targets.iter().filter(|target| target.bytes as f64 >= bytes as f64 * thresholds.barely_share);
     let on_used = uses.clone().fold(0_u64, |sum, target| sum.saturating_add(target.bytes));
     let used: BTreeSet<u32> = uses.filter_map(|target| target.ost).collect();
     let ranges = cube.cells.iter().filter(|cell| cell.leaf && cell.file == file).map(|cell| cell.sums.range);
     let known = ranges.filter(|(from, until)| from < until);
     let (from, until) = known.fold((u64::MAX, 0), |(from, until), range| (from.min(range.0), until.max(range.1)));
     let row = stripe.saturating_mul(targets as u64);
-    let few = !used.is_empty() && used.len() as f64 <= targets as f64 * FEW;
+    let few = !used.is_empty() && used.len() as f64 <= targets as f64 * thresholds.half_share;
     let rows = until.saturating_sub(from.min(until)).checked_div(row)?;
     let share = on_used as f64 / bytes.max(1) as f64;
-    (few && rows >= ROWS).then(|| Aliased {
+    (few && rows >= thresholds.repeated_min).then(|| Aliased {
         file: name.clone(),
         stripe_size: stripe,
         targets: targets as u64,

@@ -7,13 +7,6 @@ use crate::topics::Whole;
 use crate::topics::ledger::busy::has_threads;
 use crate::words::verdict::by_turns;
 
-/// Least share of the run time that overlapping computation and I/O might save, for a finding.
-const LEAST: f64 = 0.1;
-/// Fewest phases (from one synchronization or pause to the next) with I/O, for a finding.
-const BURSTS: u64 = 4;
-/// Minimum part of the I/O time in reads alone or in writes alone, for a finding.
-const MOST: f64 = 0.6;
-
 /// Returns the run time in calls of a class (reads, writes, opens and so on), ns, and the number of phases with such calls.
 fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
     let cube = &whole.causes.cube;
@@ -32,6 +25,7 @@ fn of_class(whole: &Whole<'_>, class: Class) -> (f64, u64) {
 pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let run_ns = whole.causes.result.run_ns;
+    let thresholds = &cube.run.thresholds;
     let (read, reads) = of_class(whole, Class::Read);
     let (write, writes) = of_class(whole, Class::Write);
     let bursts = if read > write { reads } else { writes };
@@ -39,12 +33,15 @@ pub(crate) fn finding(whole: &Whole<'_>) -> Option<Finding> {
     let (io_ns, computes_ns) = (ledger.job.io_ns() / processes, ledger.job.no_io_ns / processes);
     // A process with several threads may overlap already: one thread does I/O while others compute.
     let threads = cube.run.processes.iter().any(has_threads);
-    if bursts < BURSTS || threads || read.max(write) < (ledger.job.io_ns() as f64) * MOST {
+    if bursts < thresholds.few_min
+        || threads
+        || read.max(write) < (ledger.job.io_ns() as f64) * thresholds.majority_share
+    {
         return None;
     }
     // The first piece is read, and the last one written, with no computation to overlap with.
     let saves_ns = (io_ns.min(computes_ns) as f64 * (1.0 - 1.0 / bursts as f64)) as u64;
-    if (saves_ns as f64) < run_ns as f64 * LEAST {
+    if (saves_ns as f64) < run_ns as f64 * thresholds.some_share {
         return None;
     }
     let reads = read > write;

@@ -7,15 +7,6 @@ use crate::replay::turns;
 use crate::sum::Sum;
 use rustc_hash::FxHashMap;
 
-/// Ranks count as alternating if, while any rank is in a call, the mean number of other ranks in calls is at most this part of the number
-/// expected by chance.
-const CARELESS: f64 = 0.5;
-/// Number of coinciding calls expected by chance below which their absence proves nothing.
-const FEW_BY_CHANCE: f64 = 5.0;
-/// Least part of the changes from rank to rank at which one rank begins as another ends. Decides if ranks alternate, where the absence of
-/// coinciding calls proves nothing.
-const HANDED_ON: f64 = 0.5;
-
 /// True if ranks wait for each other's I/O: they work one after another, and not by chance, for at least the part `least` of the time with
 /// any rank in calls. Always false for processes that are not ranks of one job.
 ///
@@ -27,6 +18,7 @@ pub(super) fn takes_turns(cube: &Cube<'_>, beside_ns: f64, least: f64) -> bool {
 
 /// True if the overlap of ranks' calls, or the lack of it, may be due to chance: then the ranks do not wait for each other.
 fn are_beside_by_chance(cube: &Cube<'_>) -> bool {
+    let thresholds = &cube.run.thresholds;
     let length = cube.run.length_ns() as f64;
     let mut of_rank: FxHashMap<ProcessId, f64> = FxHashMap::default();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
@@ -42,5 +34,6 @@ fn are_beside_by_chance(cube: &Cube<'_>) -> bool {
     // If few calls are expected to coincide, none coinciding proves nothing, unless one rank begins as another ends.
     let calls = cube.cells.iter().filter(|cell| cell.leaf && DATA.contains(&cell.class));
     let calls = calls.map(|cell| cell.sums.calls).fold(0, u64::saturating_add) as f64;
-    more(anybody) > by_chance * CARELESS || calls * by_chance < FEW_BY_CHANCE && turns::handed_on(cube) < HANDED_ON
+    more(anybody) > by_chance * thresholds.half_share
+        || calls * by_chance < thresholds.few_min as f64 && turns::handed_on(cube) < thresholds.half_share
 }

@@ -11,7 +11,6 @@ use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::replay::{Savings, turns};
 use crate::shared::totals::add;
-use crate::thresholds::effects::MEMORY_NS;
 use crate::topics::causes::claim::{Basis, Claim, excess};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::whole_files::WholeFiles;
@@ -19,26 +18,6 @@ use crate::words::verdict::serialized;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
-
-/// Ranks count as alternating if overlapping their calls would save at least this part of the time with any process in a call.
-const BY_TURNS: f64 = 0.4;
-/// Minimum part of the time in calls that overlapping would save (in place of [`BY_TURNS`]) inside MPI-IO, where aggregators follow one
-/// another a little even in a healthy run.
-const BY_TURNS_INSIDE: f64 = 0.6;
-/// Minimum ratio of the usual duration of calls to that of the fastest calls of the same file, class and size, from which the usual calls
-/// count as waiting for others.
-const CONTENDED: f64 = 2.0;
-/// Size of the largest file that kernel read-ahead reads as a whole, bytes: the order of reads in it does not matter.
-const IN_CACHE: u64 = 64 << 10;
-/// Part of the saved reading time that counts if each rank reads only its own part of a file and passes it on to the others: passing on
-/// costs the rest.
-const PASSED_ON: f64 = 0.85;
-/// Size octave (bit length of the bytes) from which a request is large: 1 MiB.
-const LARGE: u8 = 21;
-/// Size octave up to which requests are small in any case: below 64 KiB.
-const TINY: u8 = 16;
-/// Size octave below which a request is small: 256 KiB. Requests between `SMALL` and `LARGE` gain little by being larger.
-const SMALL: u8 = 19;
 
 /// Facts about the whole run from which the time that a finding would save is computed.
 #[derive(Debug)]
@@ -83,7 +62,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         for cell in &cube.cells {
             add(calls.entry((cell.process, cell.stream)).or_default(), cell.sums.calls);
             let is_data = DATA.contains(&cell.class);
-            if is_data && cell.leaf && cell.size >= LARGE && cell.sums.bytes > 0 {
+            if is_data && cell.leaf && !cell.is_below(cube.run.thresholds.large_bytes) && cell.sums.bytes > 0 {
                 let per_byte = cell.sums.time_ns as f64 / cell.sums.bytes as f64;
                 large.entry(cell.class).or_default().push((per_byte, cell.sums.bytes as f64));
             }
@@ -125,6 +104,7 @@ impl<'g, 'a> Mending<'g, 'a> {
 
     /// Returns the claim of a finding: its calls and their savings; `None` if it explains no calls.
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
+        let thresholds = &self.cube.run.thresholds;
         // `NO_BUFFERING` without a cost is skipped: each call is one request already, and what fewer requests of all ranks would save is unknown.
         let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
         let about = &finding.about;
@@ -155,7 +135,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         if rule.counterfactual == Counterfactual::Parallel {
             let waits = turns::waited(self.cube).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
-            let least = if finding.code == Code::SERIAL { BY_TURNS_INSIDE } else { BY_TURNS };
+            let least = if finding.code == Code::SERIAL { thresholds.majority_share } else { thresholds.third_share };
             let always = finding.code == Code::SERIALISED;
             let mut finding = finding.clone();
             if always {
@@ -180,7 +160,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             let any = waiting_ns > 0.0 || !savings.is_empty();
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
-        let small = |cell: &Cell| rule.counterfactual != Counterfactual::Rows || cell.size < SMALL;
+        let small = |cell: &Cell| rule.counterfactual != Counterfactual::Rows || cell.is_below(thresholds.direct_bytes);
         // Other files that the finding covers are priced separately.
         let whose = |cell: &Cell| Some(cell.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
@@ -199,7 +179,9 @@ impl<'g, 'a> Mending<'g, 'a> {
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         // The time of long reads that are far apart may be due to their bytes: the run has nothing to compare with.
-        let short = |(index, _): &&(u32, f64)| self.cube.cells.get(*index as usize).is_none_or(|of| of.size < SMALL);
+        let short = |(index, _): &&(u32, f64)| {
+            self.cube.cells.get(*index as usize).is_none_or(|of| of.is_below(thresholds.direct_bytes))
+        };
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
         let all = sum(&mut savings.iter());
         let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
@@ -262,18 +244,21 @@ impl<'g, 'a> Mending<'g, 'a> {
         match self.per_byte.get(&cell.class) {
             Some(per_byte) => usual - cell.sums.bytes as f64 * per_byte,
             // No large requests to compare with: the longer the calls, the smaller the assumed saving.
-            None => saved_ns(usual, cell.sums.bytes, cell.sums.calls),
+            None => saved_ns(&self.cube.run.thresholds, usual, cell.sums.bytes, cell.sums.calls),
         }
     }
 
     /// Returns the time that a cell (similar calls of one process) would save under `counterfactual`, ns. `cost`: part of the cell's time
     /// that the finding's own cost covers.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
+        let thresholds = &self.cube.run.thresholds;
         let (time, calls) = (self.usual(index, cell), cell.sums.calls as f64);
         match counterfactual {
-            Counterfactual::Tiny if cell.size > TINY => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(cell) => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if cell.size < SMALL => self.if_large(index, cell),
+            Counterfactual::Tiny if !cell.is_below(thresholds.small_bytes) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(thresholds, cell) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny if cell.is_below(thresholds.direct_bytes) => {
+                self.if_large(index, cell)
+            }
             Counterfactual::Large
             | Counterfactual::Tiny
             | Counterfactual::Parallel
@@ -281,32 +266,41 @@ impl<'g, 'a> Mending<'g, 'a> {
             | Counterfactual::Spread => 0.0,
             // HDF5, not the program, decides the order of its own small reads.
             Counterfactual::Random
-                if cell.size <= TINY && self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) =>
+                if cell.is_below(thresholds.small_bytes)
+                    && self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) =>
             {
                 0.0
             }
             // Programs cannot gather writes that HDF5 makes itself: only chunks and caches can.
             Counterfactual::Rows if self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // A file that is in the page cache as a whole is read in any order.
-            Counterfactual::Random if self.extents.get(&cell.file).is_some_and(|bytes| *bytes <= IN_CACHE) => 0.0,
+            Counterfactual::Random
+                if self.extents.get(&cell.file).is_some_and(|bytes| *bytes <= thresholds.small_bytes) =>
+            {
+                0.0
+            }
             Counterfactual::Rows => self.less(Counterfactual::Large, (index, cell), 0.0).max(0.0) * cost,
-            Counterfactual::Random | Counterfactual::Apart if self.whole.has(cell) || cell.size >= LARGE => 0.0,
+            Counterfactual::Random | Counterfactual::Apart
+                if self.whole.has(thresholds, cell) || !cell.is_below(thresholds.large_bytes) =>
+            {
+                0.0
+            }
             Counterfactual::Apart => self.if_large(index, cell).max(0.0),
             Counterfactual::Random => (self.if_large(index, cell) * (cost * 2.0).min(1.0)).max(0.0),
             Counterfactual::Handover => (cell.time_ns() - self.alone(cell) * calls) * cost,
             Counterfactual::Shared => {
                 let alone = self.alone(cell);
-                let waits = alone > 0.0 && cell.usual_ns >= alone * CONTENDED;
+                let waits = alone > 0.0 && cell.usual_ns >= alone * thresholds.double_ratio;
                 let readers = self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64;
                 let first = if self.reread { self.first_reads(cell.file) } else { 1.0 };
-                let by_parts = time * first * (1.0 - 1.0 / readers) * PASSED_ON;
+                let by_parts = time * first * (1.0 - 1.0 / readers) * thresholds.nearly_all_share;
                 if waits { by_parts.max((cell.time_ns() - alone * calls) * first) } else { by_parts }
             }
             Counterfactual::Once => {
                 let all = self.calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1);
                 time * (1.0 - 1.0 / all as f64)
             }
-            Counterfactual::Quick => time - calls * MEMORY_NS,
+            Counterfactual::Quick => time - calls * thresholds.server_ns,
             Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(cell.file, cell.class)).copied().unwrap_or_default();
                 let time = cell.time_ns();

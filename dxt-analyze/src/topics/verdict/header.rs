@@ -6,14 +6,10 @@ use crate::model::{Class, FileId};
 use crate::topics::causes::claim::Claim;
 use std::collections::BTreeSet;
 
-/// Least part of the write time that is on files with a rewritten header, for the claim to be about headers.
-const MOST: f64 = 0.8;
-/// Least part of the writes that rewrite a header, for the header to explain their disorder.
-const GO_BACK: f64 = 0.3;
-
 /// True if the claim (finding with its saving) is about writes out of order, and they are so because a header is written between them,
 /// according to the claims `causes`.
 pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> bool {
+    let thresholds = &cube.run.thresholds;
     let Some(header) = causes.iter().find(|cause| cause.finding.code == Code::HEADER_REWRITTEN) else { return false };
     let file = |index: &u32| cube.cells.get(*index as usize).map(|cell| cell.file);
     let files: BTreeSet<FileId> = header.savings.iter().filter_map(|(index, _)| file(index)).collect();
@@ -23,8 +19,9 @@ pub(super) fn is_of_header(cube: &Cube<'_>, claim: &Claim, causes: &[Claim]) -> 
     let time = |counts: &dyn Fn(&u32) -> bool| {
         claim.savings.iter().filter(|(index, _)| counts(index)).map(|(_, ns)| ns).sum::<f64>()
     };
-    let on_them = time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * MOST;
-    claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * GO_BACK
+    let on_them =
+        time(&|index| file(index).is_some_and(|file| files.contains(&file))) >= time(&|_| true) * thresholds.most_share;
+    claim.finding.code == Code::RANDOM_WRITES && on_them && calls as f64 >= all as f64 * thresholds.third_share
 }
 
 /// Removes header writes, which have a finding of their own, from a claim (finding with its saving) about small writes; `None` if no writes

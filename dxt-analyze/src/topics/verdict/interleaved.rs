@@ -2,17 +2,15 @@
 //! reported as one finding.
 
 use crate::findings::{About, Code, Title};
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::topics::stripes::parts::FilePart;
 use crate::words::verdict::same_calls;
 use std::collections::BTreeSet;
 
-/// Minimum part of the cells (similar calls of one process) with shared stripes that also have small writes, for both to be one finding.
-const MOST: f64 = 0.5;
-
 /// Adds shared stripes to the titles of claims (findings with their savings) about small writes, if the claim about shared stripes covers
 /// the same writes. Both kinds may be in `claims` or `patterns`. Stripes of a guessed layout (per `files`) are not added.
-pub(crate) fn reported(claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
+pub(crate) fn reported(thresholds: &Thresholds, claims: &mut [Claim], patterns: &mut [Claim], files: &[FilePart]) {
     const SHARING: [Code; 2] = [Code::FALSE_SHARING, Code::LOCAL_SHARING];
     const SMALL: [Code; 3] = [Code::INDEPENDENT, Code::SMALL_SHARED_WRITES, Code::STRIDED_WRITES];
     let of = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
@@ -26,7 +24,9 @@ pub(crate) fn reported(claims: &mut [Claim], patterns: &mut [Claim], files: &[Fi
     sharing.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.1.cmp(&b.1)));
     for claim in claims.iter_mut().chain(patterns).filter(|claim| SMALL.contains(&claim.finding.code)) {
         let mine = of(claim);
-        let is = |theirs: &BTreeSet<u32>| theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * MOST;
+        let is = |theirs: &BTreeSet<u32>| {
+            theirs.intersection(&mine).count() as f64 >= theirs.len() as f64 * thresholds.half_share
+        };
         if let Some((.., title)) = sharing.iter().find(|(theirs, ..)| is(theirs)) {
             claim.finding.title = same_calls(&claim.finding.title, title);
         }
@@ -46,7 +46,12 @@ mod tests {
         };
         let mut claims =
             [claim(Code::INDEPENDENT, "small", &[1, 2, 3]), claim(Code::INDEPENDENT, "elsewhere", &[7, 8])];
-        reported(&mut claims, &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])], &[]);
+        reported(
+            &Thresholds::default(),
+            &mut claims,
+            &mut [claim(Code::FALSE_SHARING, "2 stripes of f", &[1, 2])],
+            &[],
+        );
         let titles = claims.map(|claim| claim.finding.title.to_string());
         assert_eq!(titles, ["small; 2 stripes of f", "elsewhere"]);
     }

@@ -9,12 +9,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum ratio of the saving of claims together to the sum of their single savings, for the claims to be merged.
-const MORE_TOGETHER: f64 = 1.2;
-
-/// Claims are merged, even if they save no more together, if none of them has more than this part of their total saving.
-const NONE_ALONE: f64 = 0.6;
-
 /// Merges claims (findings with their savings) that have one code, if they save more together or if none of them has most of the saving.
 /// Also merges claims about bytes that all ranks read, and claims that cover more files than they name.
 pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
@@ -26,20 +20,23 @@ pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<
 }
 
 fn of_code(cube: &Cube<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim> {
+    let thresholds = &cube.run.thresholds;
     similar.retain(|claim| !claim.savings.is_empty() || claim.waiting_ns > 0.0);
     let each: f64 = similar.iter().map(|claim| phases.saved(cube, &claim.savings)).sum();
     let all = longest(similar.iter().flat_map(|claim| &claim.savings));
     let weight = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>() + claim.waiting_ns;
     let most = similar.iter().map(weight).fold(0.0, f64::max);
-    let none_alone = most < similar.iter().map(weight).sum::<f64>() * NONE_ALONE;
+    let none_alone = most < similar.iter().map(weight).sum::<f64>() * thresholds.majority_share;
     let waiting_ns: f64 = similar.iter().map(|claim| claim.waiting_ns).sum();
     let files: BTreeSet<String> = similar.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
     // All ranks read each of the files, so savings on single files add up.
     let by_all = similar.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
     // Merge if findings cover more files than they name.
     let unnamed = similar.iter().flat_map(|claim| claim.finding.others()).count() as u64;
-    let together =
-        unnamed > 0 || by_all || none_alone || waiting_ns == 0.0 && phases.saved(cube, &all) > each * MORE_TOGETHER;
+    let together = unnamed > 0
+        || by_all
+        || none_alone
+        || waiting_ns == 0.0 && phases.saved(cube, &all) > each * thresholds.similar_ratio;
     if similar.len() < 2 || files.len() < similar.len() || !together {
         return similar;
     }

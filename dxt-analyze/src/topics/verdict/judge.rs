@@ -17,6 +17,7 @@ use crate::replay::Work;
 use crate::session::Output;
 use crate::shared::completeness;
 use crate::shared::ratio::share;
+use crate::thresholds::Thresholds;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::topics::ledger::view::lead;
@@ -158,16 +159,17 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             continue;
         }
         match mending.claim(&finding).and_then(|claim| without_header(claim, &claims)) {
-            Some(claim) if says_no_more(&claim, &claims) || is_of_header(cube, &claim, &claims) => {}
+            Some(claim)
+                if says_no_more(&cube.run.thresholds, &claim, &claims) || is_of_header(cube, &claim, &claims) => {}
             // A finding about reads and an equal one about writes of the file are kept once.
             Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
     }
-    super::wanted::joined(&mut claims, &mut patterns);
+    super::wanted::joined(&cube.run.thresholds, &mut claims, &mut patterns);
     super::aliasing::reported(cube, &mut claims, &whole.stripes.result.files);
-    super::interleaved::reported(&mut claims, &mut patterns, &whole.stripes.result.files);
+    super::interleaved::reported(&cube.run.thresholds, &mut claims, &mut patterns, &whole.stripes.result.files);
     patterns = super::scratch::joined(cube, patterns);
     // The last of alternating ranks arrives last, since it waits for a message: not a straggler.
     let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
@@ -213,7 +215,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
         let general = is_general(weighed.finding.code);
-        (!damaged, Reverse(weighed.finding.severity), general, Reverse(weight(&weighed.finding)))
+        (!damaged, Reverse(weighed.finding.severity), general, Reverse(weight(least, &weighed.finding)))
     });
     let mut verdict = Verdict {
         job: job_line(whole, run_ns),
@@ -238,7 +240,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     };
     let one_stripe = super::one_stripe::hint(cube, &facts);
     let stated = stated(&verdict, least);
-    let sentence = sentence(&verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
+    let sentence = sentence(least, &verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
     (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict
 }
@@ -251,15 +253,11 @@ fn is_the_same(one: &Claim, other: &Claim) -> bool {
     one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
 }
 
-/// A finding about all small requests is dropped in favor of a claim of `causes` (finding with a computed saving) with the same code if the
-/// claim saves at least this part of what the finding saves.
-const AS_MUCH: f64 = 0.8;
-
 /// True if `claim` is about all small requests, and a claim of `causes` with the same code saves nearly as much.
-fn says_no_more(claim: &Claim, causes: &[Claim]) -> bool {
+fn says_no_more(thresholds: &Thresholds, claim: &Claim, causes: &[Claim]) -> bool {
     let code = claim.finding.code;
     let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();
-    let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * AS_MUCH;
+    let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * thresholds.most_share;
     [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
 }
 

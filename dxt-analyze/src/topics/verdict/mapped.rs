@@ -6,9 +6,6 @@ use crate::model::FileId;
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Fewest mapped bytes for the verdict to mention mapped files.
-const MAPPED: u64 = 1 << 20;
-
 /// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below `MAPPED`.
 pub(super) fn mapped(cube: &Cube<'_>) -> Option<Mapped> {
     let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
@@ -20,5 +17,5 @@ pub(super) fn mapped(cube: &Cube<'_>) -> Option<Mapped> {
         }
     }
     let bytes = by.values().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
-    (bytes >= MAPPED).then_some((by.len() as u64, bytes))
+    (bytes >= cube.run.thresholds.large_bytes).then_some((by.len() as u64, bytes))
 }

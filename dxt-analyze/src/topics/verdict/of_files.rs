@@ -7,13 +7,6 @@ use crate::shared::totals::add;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace_format::op::Layer;
 
-/// The duration of the fastest calls is this quantile of the shortest calls of all cells (similar calls of one process).
-const FASTEST: f64 = 0.03;
-
-/// System calls inside MPI-IO on a file count as made by collective calls if at least this part of the file's MPI-IO bytes is in collective
-/// calls.
-const COLLECTIVE: f64 = 0.9;
-
 /// Returns the files on which system calls inside MPI-IO come from collective calls.
 pub(super) fn collective(cube: &Cube<'_>) -> FxHashSet<FileId> {
     let mut of: FxHashMap<FileId, (u64, u64)> = FxHashMap::default();
@@ -23,7 +16,9 @@ pub(super) fn collective(cube: &Cube<'_>) -> FxHashSet<FileId> {
         add(all, cell.sums.bytes);
         add(together, if cell.collective { cell.sums.bytes } else { 0 });
     }
-    let is = |(together, all): &(u64, u64)| *together > 0 && *together as f64 >= *all as f64 * COLLECTIVE;
+    let is = |(together, all): &(u64, u64)| {
+        *together > 0 && *together as f64 >= *all as f64 * cube.run.thresholds.nearly_all_share
+    };
     of.into_iter().filter(|(_, of)| is(of)).map(|(file, _)| file).collect()
 }
 
@@ -41,7 +36,9 @@ pub(super) fn fastest(cube: &Cube<'_>) -> FxHashMap<(FileId, Class, u8), f64> {
         let shortest = (cell.sums.shortest_ns as f64, cell.sums.calls as f64);
         of.entry((cell.file, cell.class, cell.size)).or_default().push(shortest);
     }
-    of.into_iter().filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, FASTEST)?))).collect()
+    of.into_iter()
+        .filter_map(|(key, mut all)| Some((key, weighted_quantile(&mut all, cube.run.thresholds.fastest_quantile)?)))
+        .collect()
 }
 
 pub(super) fn readers(cube: &Cube<'_>) -> FxHashMap<FileId, usize> {

@@ -7,11 +7,6 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::text::units;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest processes that share a file on one storage target, for the file to be mentioned.
-const SHARED_BY: usize = 4;
-/// Minimum part of the time in all calls that is on the file, for the file to be mentioned.
-const MOST: f64 = 0.5;
-
 /// Returns the sentence about a shared file on one storage target, if there is one.
 pub(super) fn hint(cube: &Cube<'_>, facts: &Facts<'_, '_>) -> Option<String> {
     let (mut all, mut by) = (0.0, BTreeMap::<FileId, (f64, BTreeSet<ProcessId>)>::new());
@@ -25,7 +20,9 @@ pub(super) fn hint(cube: &Cube<'_>, facts: &Facts<'_, '_>) -> Option<String> {
     }
     let (file, (time, users)) = by.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let (_, stripes) = facts.stripes(file)?;
-    let is = stripes == 1 && users.len() >= SHARED_BY && time >= all * MOST;
+    let is = stripes == 1
+        && users.len() >= (cube.run.thresholds.few_min as usize)
+        && time >= all * cube.run.thresholds.half_share;
     (is && facts.storage(file) == Storage::Lustre).then(|| {
         let name = cube.run.file_name(file);
         let name = name.rsplit('/').next().unwrap_or(name);

@@ -5,29 +5,12 @@ use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::layer_calls::Form;
+use crate::thresholds::fixed::WORTH_STRIPING;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::words::outside::{Outside, outside_posix};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
-
-/// Time to copy a byte, ns: the least time outside of system calls.
-const COPY_NS: f64 = 0.2;
-/// Time of a byte on its way through an aggregator, ns (1 GB/s): even a perfect data exchange takes this long.
-const EXCHANGE_NS: f64 = 1.0;
-/// Time per byte that a rank spends in large collective calls in any case, ns (200 MB/s): ranks wait for each other's bytes and share
-/// processors meanwhile.
-const LARGE_NS: f64 = 5.0;
-/// Mean bytes per call from which calls are large.
-const LARGE: u64 = 1 << 20;
-/// Part of the time of collective HDF5 calls outside of system calls that larger calls may save; the rest exchanges data.
-const OF_HDF5: f64 = 0.5;
-/// Largest number of collective operations per process that does not count as too many.
-const FEW_OPERATIONS: f64 = 8.0;
-/// Mean bytes per call below which calls are small.
-const SMALL: u64 = 64 << 10;
-/// Fewest bytes on a file with a single stripe for the finding to mention the file.
-const MUCH: u64 = 1 << 30;
 
 /// Sums over the MPI-IO calls of one kind (collective or not, HDF5 or not). Times in ns, summed over processes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,14 +81,14 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     if all <= 0.0 || sum.time <= 0.0 {
         return None;
     }
-    let least = cube.run.thresholds.communication_share;
+    let thresholds = &cube.run.thresholds;
     let matched = &whole.layers.result.collectives;
     // If single collective calls were matched, the time of each beyond its slowest rank's system calls is known.
     let collective = way == Way { collective: true, hdf5: false };
     let known = (collective && matched.followed > 0)
         .then(|| (matched.rest_ns, matched.storage_ns.saturating_add(matched.rest_ns), matched.followed_one_in.max(1)));
     let part = known.map_or(outside(sum) / sum.time, |(rest, moving, _)| rest as f64 / moving.max(1) as f64);
-    if part < least {
+    if part < thresholds.communication_share {
         return None;
     }
     let processes = ledger.processes.max(1) as f64;
@@ -116,23 +99,27 @@ pub(crate) fn claim(whole: &Whole<'_>, others: &[Claim]) -> Option<Claim> {
     let of_them = each.iter().filter(|((one, form, _), _)| (*one, *form) == (class, way));
     let most = of_them.map(|(_, ns)| *ns).fold(0.0, f64::max);
     let all_of_it = known.map_or_else(
-        || (neither(whole) * outside(sum) / all).min(most) * if way.collective { OF_HDF5 } else { 1.0 },
+        || (neither(whole) * outside(sum) / all).min(most) * if way.collective { thresholds.half_share } else { 1.0 },
         |(rest, _, one_in)| rest.saturating_mul(one_in) as f64,
     );
     let mean_bytes = sum.bytes / sum.calls.max(1);
-    let each_ns = if way.collective && mean_bytes >= LARGE { LARGE_NS } else { COPY_NS };
+    let each_ns = if way.collective && mean_bytes >= thresholds.large_bytes {
+        thresholds.convert_ns_per_byte
+    } else {
+        thresholds.copy_ns_per_byte
+    };
     let copied = sum.bytes as f64 / processes * each_ns;
     let through = aggregators.get(&(class, way)).map_or(processes, |of| of.len().max(1) as f64);
-    let exchanged = if way.collective { sum.bytes as f64 / through * EXCHANGE_NS } else { 0.0 };
+    let exchanged = if way.collective { sum.bytes as f64 / through * thresholds.transfer_ns_per_byte } else { 0.0 };
     // Each collective call has a fixed cost; a few calls are needed, and waits of large ones are unknown in a log.
     let operations = sum.calls as f64 / processes;
-    let by_number = way.collective && (mean_bytes < LARGE || !cube.run.was_log());
-    let fewer = if by_number { 1.0 - FEW_OPERATIONS.min(operations) / operations.max(1.0) } else { 1.0 };
+    let by_number = way.collective && (mean_bytes < thresholds.large_bytes || !cube.run.was_log());
+    let fewer = if by_number { 1.0 - thresholds.far_ratio.min(operations) / operations.max(1.0) } else { 1.0 };
     // HDF5 sets a view for each collective call: fewer calls save these synchronization points, too.
     let views = views(cube).filter(|views| way.collective && !way.hdf5 && views.calls >= sum.calls);
     let in_views = views.map_or(0.0, |views| views.time / processes).min((neither(whole) - all_of_it).max(0.0));
     let saves = (all_of_it + in_views - held - copied.max(exchanged)).max(0.0) * fewer;
-    let small = mean_bytes < SMALL;
+    let small = mean_bytes < thresholds.small_bytes;
     let about = About { calls: small.then_some(sum.calls), time_ns: Some(sum.time as u64), ..About::default() };
     let words = outside_posix(&Outside {
         class,
@@ -207,7 +194,7 @@ fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Returns the number of files with a single stripe and at least [`MUCH`] bytes moved, and the largest number of bytes moved on one of
+/// Returns the number of files with a single stripe and at least [`WORTH_STRIPING`] bytes moved, and the largest number of bytes moved on one of
 /// them; `None` without such files.
 fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
@@ -223,7 +210,7 @@ fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     };
     let (count, most) = bytes
         .iter()
-        .filter(|(file, bytes)| **bytes >= MUCH && single(**file).is_some())
+        .filter(|(file, bytes)| **bytes >= WORTH_STRIPING && single(**file).is_some())
         .fold((0_u64, 0_u64), |(count, most), (_, bytes)| (count + 1, most.max(*bytes)));
     (count > 0).then_some((count, most))
 }

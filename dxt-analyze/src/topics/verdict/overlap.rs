@@ -13,11 +13,6 @@ use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Operations count as overlapping nothing if calls block the program for at least this part of the time with an operation in flight.
-const KEPT: f64 = 0.9;
-/// Starting calls count as doing the work themselves if at least this part of the blocked time is spent in them.
-const HANDING_OVER: f64 = 0.5;
-
 /// Time for which calls on asynchronous operations block one process, ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Kept {
@@ -67,7 +62,7 @@ pub(crate) fn claim(whole: &Whole<'_>) -> Option<Claim> {
     for (process, kept) in &mut by {
         kept.in_flight = whole.ledger.busy.flights.get(process).copied().unwrap_or_default() as f64;
     }
-    by.retain(|_, kept| kept.in_flight > 0.0 && kept.all >= kept.in_flight * KEPT);
+    by.retain(|_, kept| kept.in_flight > 0.0 && kept.all >= kept.in_flight * run.thresholds.nearly_all_share);
     let mut sum = Kept::default();
     by.values().for_each(|kept| sum.add(kept));
     // Operations can overlap at most the process's time without I/O.
@@ -115,7 +110,7 @@ fn finding(run: &Run, by: &BTreeMap<ProcessId, Kept>, sum: &Kept) -> Finding {
     let most = by.iter().max_by(|a, b| a.1.all.total_cmp(&b.1.all)).filter(|_| by.len() > 1);
     let facts = NoOverlap {
         mpi: sum.of_mpi > sum.all / 2.0,
-        inside_submit: sum.handing_over >= sum.all * HANDING_OVER,
+        inside_submit: sum.handing_over >= sum.all * run.thresholds.half_share,
         in_flight_ns: sum.in_flight as u64,
         kept_ns: sum.all as u64,
         submitting_ns: sum.handing_over as u64,

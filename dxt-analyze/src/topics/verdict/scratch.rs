@@ -8,9 +8,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
-/// Minimum part of each claim's saving that is on files of the other claim, for both to become one.
-const SAME_FILES: f64 = 0.8;
-
 /// Merges the claims (findings with their savings) about overwritten and about reread data, if both are about the same files.
 pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
     let at = |code: Code| {
@@ -25,7 +22,7 @@ pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
         let theirs: BTreeSet<FileId> = other.savings.iter().map(|(index, _)| file(*index)).collect();
         let all: f64 = one.savings.iter().map(|(_, ns)| ns).sum();
         let both = one.savings.iter().filter(|(index, _)| theirs.contains(&file(*index)));
-        both.map(|(_, ns)| ns).sum::<f64>() >= all * SAME_FILES
+        both.map(|(_, ns)| ns).sum::<f64>() >= all * cube.run.thresholds.most_share
     };
     if !is_on(over, back) || !is_on(back, over) {
         return claims;

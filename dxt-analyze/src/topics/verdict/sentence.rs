@@ -6,9 +6,6 @@ use crate::findings::{Code, Finding, Severity};
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
-/// Least share of the run time with asynchronous operations in flight that is mentioned.
-const BACKGROUND: f64 = 0.05;
-
 /// Returns a time as a percentage of the run time.
 fn percent(verdict: &Verdict, ns: u64) -> f64 {
     crate::shared::ratio::share(ns, verdict.run_ns) * 100.0
@@ -45,6 +42,7 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v
 /// Returns the sentence: `I/O is not the bottleneck`, or the finding that costs most. Adds mapped files, missing single calls and the hint
 /// of `one_stripe`, where they matter.
 pub(crate) fn sentence(
+    thresholds: &Thresholds,
     verdict: &Verdict,
     stated: Option<&Finding>,
     mapped: Option<Mapped>,
@@ -62,7 +60,7 @@ pub(crate) fn sentence(
             format!(
                 "The cost of I/O is unknown: I/O takes at least {most:.1} % of the run time, and some calls were not recorded."
             )
-        } else if verdict.background_share >= BACKGROUND {
+        } else if verdict.background_share >= thresholds.minor_share {
             format!(
                 "The program spends only {most:.1} % of the run time in I/O calls; asynchronous operations are in flight for {:.0} % of the run time, and \
                  whether the program waits for these operations is not recorded.",
@@ -75,7 +73,7 @@ pub(crate) fn sentence(
         } else {
             format!("I/O is not the bottleneck: it takes at most {most:.1} % of the run time.")
         };
-        return sentence + &waiting(verdict) + &mapped.map_or_else(String::new, unseen);
+        return sentence + &waiting(thresholds, verdict) + &mapped.map_or_else(String::new, unseen);
     }
     match stated {
         // An alternating run has no fault to fix.
@@ -93,7 +91,7 @@ pub(crate) fn sentence(
         }
         None => {
             let whole = !verdict.lower_bounds && mapped.is_none();
-            let sentence = nothing(verdict, calls_on_record, whole);
+            let sentence = nothing(thresholds, verdict, calls_on_record, whole);
             sentence + &mapped.map_or_else(String::new, unseen) + &one_stripe.unwrap_or_default()
         }
     }
@@ -101,8 +99,8 @@ pub(crate) fn sentence(
 
 /// States that nothing stands out, and the class of calls with most time. `whole`: true if all reads and writes are on record, so that a cause
 /// would show.
-fn nothing(verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
-    let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= LARGE);
+fn nothing(thresholds: &Thresholds, verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
+    let largest = verdict.rest.as_ref().filter(|rest| rest.largest_share >= thresholds.half_share);
     let what = largest.map_or_else(
         || "I/O takes time".to_owned(),
         |rest| format!("{} take {:.0} % of the time in I/O", rest.largest, rest.largest_share * 100.0),
@@ -120,17 +118,11 @@ fn nothing(verdict: &Verdict, calls_on_record: bool, whole: bool) -> String {
     }
 }
 
-/// The largest unexplained part of the time in calls is named in the sentence if it has at least this share.
-const LARGE: f64 = 0.5;
-
-/// Least share of the run time for which ranks wait for each other to be mentioned.
-const MUCH: f64 = 0.05;
-
 /// Returns the part of the sentence about a straggler (rank for which all others wait), used where I/O does not matter.
-fn waiting(verdict: &Verdict) -> String {
+fn waiting(thresholds: &Thresholds, verdict: &Verdict) -> String {
     let late = verdict.findings.iter().map(|weighed| &weighed.finding).find(|one| one.code == Code::LATE_TO_MEET);
     let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
-    match late.filter(|late| saves(late) as f64 >= verdict.run_ns as f64 * MUCH) {
+    match late.filter(|late| saves(late) as f64 >= verdict.run_ns as f64 * thresholds.minor_share) {
         Some(late) => format!(" Ranks wait for each other: {}.", late.title),
         None => String::new(),
     }

@@ -7,8 +7,6 @@ use super::weigh::{Card, is_sum};
 use crate::findings::{Code, Finding, Saving, Severity};
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
-use crate::thresholds::verdict::CALLS_OF_ONE_USE;
-use crate::topics::causes::shape::slow_metadata::MANY_METADATA;
 
 /// Returns the saving of a finding, ns.
 pub(super) fn saves(finding: &Finding) -> u64 {
@@ -20,22 +18,22 @@ pub(super) fn saves(finding: &Finding) -> u64 {
 pub(super) fn is_a_guess(finding: &Finding, run_ns: u64, processes: u64, least: &Thresholds) -> bool {
     let share = share(saves(finding), run_ns);
     is_sum(finding) && share < least.io_matters_share
-        || share < least.high_run_share && (is_of_the_beginning(finding, processes) || is_as_ever(finding, processes))
+        || share < least.high_run_share
+            && (is_of_the_beginning(finding, processes, least) || is_as_ever(finding, processes, least))
 }
 
-/// Minimum mean duration of metadata calls that count as slow although they are not many, ns.
-const SLOW_NS: u64 = 5_000_000;
-
 /// True if the finding is about metadata calls that are neither many nor slow, as in any run.
-fn is_as_ever(finding: &Finding, processes: u64) -> bool {
+fn is_as_ever(finding: &Finding, processes: u64, least: &Thresholds) -> bool {
     let calls = finding.about.calls.unwrap_or(0);
     let each_ns = finding.cost_ns.unwrap_or(0) / calls.max(1);
-    finding.code == Code::METADATA_SHARE && calls < processes.saturating_mul(MANY_METADATA) && each_ns < SLOW_NS
+    finding.code == Code::METADATA_SHARE
+        && calls < processes.saturating_mul(least.hundred_calls_min)
+        && each_ns < least.slow_call_ns
 }
 
 /// True if the finding is about calls that each process makes once, at its start.
-fn is_of_the_beginning(finding: &Finding, processes: u64) -> bool {
-    let few = || finding.about.calls.is_some_and(|calls| calls <= processes.saturating_mul(CALLS_OF_ONE_USE));
+fn is_of_the_beginning(finding: &Finding, processes: u64, least: &Thresholds) -> bool {
+    let few = || finding.about.calls.is_some_and(|calls| calls <= processes.saturating_mul(least.repeated_min));
     finding.code == Code::FIRST_CALLS || finding.code == Code::METADATA_SHARE && few()
 }
 

@@ -5,29 +5,22 @@ use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::words::verdict::{Threads, serialized_threads};
 
-/// Least ratio of the time with any thread in a call to the sum over threads, for calls to be serialized: 1 if no two overlap.
-const IN_TURN: f64 = 0.97;
-/// Minimum part of the run in which some thread is in a call, for a finding about serialized threads.
-const MOST: f64 = 0.5;
-/// Largest part of all threads' time in calls that a single thread may have, for a finding about serialized threads.
-const SHARED: f64 = 2.0 / 3.0;
-
-/// Threads count as running at the same time if their mean span (first to last call, weighted by time in calls) is at least this part of
-/// the span of all threads together. Threads that are created one after another, each for one piece of work, stay below.
-const MEANWHILE: f64 = 0.6;
-
 /// Returns a claim (finding with its saving) about the process that loses most time by serialized threads; `None` if no process has such
 /// threads.
 pub(crate) fn claims(whole: &Whole<'_>) -> Option<Claim> {
     let cube = &whole.causes.cube;
     let run_ns = whole.causes.result.run_ns as f64;
+    let thresholds = &cube.run.thresholds;
     let found = cube.run.numbered_processes().filter_map(|(number, _)| {
         let busy = *whole.ledger.busy.calls.get(&number)? as f64;
         let of = cube.threads.get(number.index())?;
         let (most, all) = (of.most_ns as f64, of.all_ns as f64);
         // A thread whose calls all lie after those of another does not wait for it.
-        let meanwhile = of.mean_span_ns as f64 >= of.span_ns as f64 * MEANWHILE;
-        let by_turns = busy >= all * IN_TURN && busy >= run_ns * MOST && most <= all * SHARED && meanwhile;
+        let meanwhile = of.mean_span_ns as f64 >= of.span_ns as f64 * thresholds.majority_share;
+        let by_turns = busy >= all * thresholds.all_share
+            && busy >= run_ns * thresholds.half_share
+            && most <= all * thresholds.majority_share
+            && meanwhile;
         by_turns.then_some((number, busy, *of))
     });
     let mut found: Vec<_> = found.collect();

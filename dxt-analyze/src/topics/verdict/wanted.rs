@@ -2,22 +2,18 @@
 //! gets the waiting time.
 
 use crate::findings::Code;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use std::collections::BTreeMap;
 
-/// Least part of the waiting time at targets that is in reads of the same bytes, for all of it to be attributed to these bytes.
-const MOST: f64 = 0.5;
-/// Least part of the waiting time at targets that is in reads of the same bytes (in place of [`MOST`]), for a claim that a target is slow by
-/// itself.
-const NEARLY_ALL: f64 = 0.9;
-
 /// Removes claims (findings with their savings) about busy or slow targets from `causes` if most of their waiting time is in reads of the
 /// same bytes by all ranks. The claim about those bytes, in `patterns`, gets the savings.
-pub(crate) fn joined(causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
+pub(crate) fn joined(thresholds: &Thresholds, causes: &mut Vec<Claim>, patterns: &mut [Claim]) {
     causes.retain(|cause| {
         let mut same = patterns.iter_mut().filter(|claim| claim.finding.code == Code::SAME_BYTES);
         // All ranks read a file's first target at once, which makes it look slow, and the other targets one after another.
-        let least = if cause.finding.code == Code::SLOW_TARGET { NEARLY_ALL } else { MOST };
+        let least =
+            if cause.finding.code == Code::SLOW_TARGET { thresholds.nearly_all_share } else { thresholds.half_share };
         let waits = cause.is_load || cause.finding.code == Code::SLOW_TARGET;
         !(waits && same.any(|claim| takes(claim, cause, least)))
     });
@@ -53,12 +49,12 @@ mod tests {
         let mut same = [claim(Code::SAME_BYTES, &[(1, 10.0), (2, 50.0)])];
         let mut causes =
             vec![load(&[(1, 40.0), (2, 30.0), (3, 20.0)]), claim(Code::SLOW_TARGET, &[(1, 40.0), (8, 9.0)])];
-        joined(&mut causes, &mut same);
+        joined(&Thresholds::default(), &mut causes, &mut same);
         assert_eq!(causes.len(), 1, "a target that is slow by itself stays");
         assert_eq!(same[0].savings, [(1, 40.0), (2, 50.0), (3, 20.0)]);
         // The target has other readers, too.
         let mut causes = vec![load(&[(1, 40.0), (7, 50.0)])];
-        joined(&mut causes, &mut same);
+        joined(&Thresholds::default(), &mut causes, &mut same);
         assert_eq!(causes.len(), 1);
     }
 }

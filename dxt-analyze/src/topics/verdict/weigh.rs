@@ -6,22 +6,11 @@ use crate::findings::{Code, Finding, Saving, Severity};
 use crate::model::{ProcessId, StreamIx};
 use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
-use crate::thresholds::verdict::CALLS_OF_ONE_USE;
 use crate::topics::causes::claim::{Basis, Claim, excess};
 use crate::topics::causes::price::{price, saving};
 use crate::topics::causes::shape::cpu_wait;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Least overlap of two findings' calls (by number or time) for the later one to be a duplicate.
-const THE_SAME: f64 = 0.5;
-/// Least share of the best saving that a more specific finding needs to rank first.
-const NEARLY: f64 = 0.75;
-/// Least share of the best saving that a contrast needs to rank first (a unit slower than its peers): less than [`NEARLY`], as contrasts
-/// are proven within the run.
-const CLEARLY: f64 = 0.5;
-/// Minimum share of the run time that a finding must save for a card of its own, after the findings with large savings are placed.
-const NOTHING: f64 = 0.001;
 
 /// Codes of findings that explain why calls are long or ranks arrive late.
 const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
@@ -50,6 +39,7 @@ pub(crate) struct Weighing {
 
 /// Orders claims (findings with their savings): takes the claim that saves most, removes its calls, and repeats.
 pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> Weighing {
+    let thresholds = &cube.run.thresholds;
     let run_ns = cube.run.length_ns();
     claims.retain_mut(|claim| !is_once_each(cube, claim));
     let mut left: Vec<f64> = cube.cells.iter().map(|cell| cell.sums.time_ns as f64).collect();
@@ -95,10 +85,10 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             let says_why = says_why || only_who && claim.1.finding.code == Code::BYTE_IMBALANCE;
             // Random order explains why small requests are slow.
             let says_why = says_why || only_small && RANDOM.contains(&claim.1.finding.code);
-            let least = if says_why { CLEARLY } else { NEARLY };
+            let least = if says_why { thresholds.half_share } else { thresholds.most_share };
             counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
         };
-        let ranks: Vec<usize> = claims.iter().map(|claim| rank(claim, most, &claims)).collect();
+        let ranks: Vec<usize> = claims.iter().map(|claim| rank(thresholds, claim, most, &claims)).collect();
         let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(at, a), (beside, b)| {
             ranks[*at]
                 .cmp(&ranks[*beside])
@@ -122,8 +112,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             waits_similar(claim, &best)
                 || same_wait(cube, claim, &best)
                 || only_says_who(cube, claim, &mine)
-                || says_few(claim, &mine)
-                || is_of_sieving(claim, &best, &mine)
+                || says_few(thresholds, claim, &mine)
+                || is_of_sieving(thresholds, claim, &best, &mine)
         };
         let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
         claims = others;
@@ -148,10 +138,10 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
                 claim.savings.iter().filter(|(index, _)| mine.get(*index as usize).copied().unwrap_or_default());
             shared.map(|(index, _)| time(cube, *index)).sum::<f64>()
         };
-        let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * THE_SAME);
+        let same = explained.iter().position(|mine| whole > 0.0 && of(mine) >= whole * thresholds.half_share);
         match same.and_then(|at| cards.get_mut(at)) {
             Some(card) => card.also.push(alone(claim, card.finding.severity)),
-            None if (saves(&claim) as f64) < run_ns as f64 * NOTHING => {}
+            None if (saves(&claim) as f64) < run_ns as f64 * thresholds.negligible_share => {}
             None => {
                 for (index, ns) in &claim.savings {
                     if let Some(left) = unsaved.get_mut(*index as usize) {
@@ -199,7 +189,10 @@ fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
             *ns *= 1.0 - *ranks as f64 / (*calls).max(*ranks) as f64;
         }
     }
-    !all.is_empty() && all.values().all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(CALLS_OF_ONE_USE))
+    !all.is_empty()
+        && all
+            .values()
+            .all(|(calls, ranks)| *ranks > 1 && *calls <= ranks.saturating_mul(cube.run.thresholds.repeated_min))
 }
 
 /// Returns the finding of a claim with the saving that it has without other findings, at most as severe as the finding that explains its
@@ -215,14 +208,14 @@ fn time(cube: &Cube<'_>, index: u32) -> f64 {
 
 /// True if the claim (finding with its saving) is about shared stripes, and at least half of its calls are also in a claim about small
 /// independent MPI-IO calls: it then ranks as that claim does, so that the larger saving decides.
-fn is_of_independent(claim: &Claim, claims: &[Claim]) -> bool {
+fn is_of_independent(thresholds: &Thresholds, claim: &Claim, claims: &[Claim]) -> bool {
     let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
     let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
     sharing
         && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
             let theirs = indexes(other);
             let both = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).count();
-            both as f64 >= claim.savings.len() as f64 * THE_SAME
+            both as f64 >= claim.savings.len() as f64 * thresholds.half_share
         })
 }
 
@@ -232,25 +225,27 @@ fn only_says_who(cube: &Cube<'_>, claim: &Claim, explained: &[bool]) -> bool {
     let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
     let all: f64 = claim.savings.iter().map(|(index, _)| time(cube, *index)).sum();
     let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(index, _)| time(cube, *index)).sum();
-    claim.finding.code == Code::TIME_IMBALANCE && !claim.savings.is_empty() && known >= all * THE_SAME
+    claim.finding.code == Code::TIME_IMBALANCE
+        && !claim.savings.is_empty()
+        && known >= all * cube.run.thresholds.half_share
 }
 
 /// True if the claim (finding with its saving) is about few aggregators, and an earlier finding explains its calls. `explained`: by cell,
 /// true if the earlier finding has it.
-fn says_few(claim: &Claim, explained: &[bool]) -> bool {
+fn says_few(thresholds: &Thresholds, claim: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
-    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
+    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * thresholds.half_share
 }
 
 /// True if the claim is about positions or rereads of requests that data sieving makes, and `before` (an earlier finding) is about data
 /// sieving: the program does not control these requests.
-fn is_of_sieving(claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
+fn is_of_sieving(thresholds: &Thresholds, claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
     const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
     let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
     before.finding.code == Code::SIEVING
         && CODES.contains(&claim.finding.code)
-        && known.count() as f64 >= claim.savings.len() as f64 * THE_SAME
+        && known.count() as f64 >= claim.savings.len() as f64 * thresholds.half_share
 }
 
 /// True if `rounds` is about a small buffer inside the library (collective or data sieving) and `outside` about time outside of system
@@ -278,14 +273,16 @@ fn same_wait_ns(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> f64 {
 
 /// True if `before`, the earlier finding, explains most of the waiting time that the claim is about.
 fn same_wait(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
+    let thresholds = &cube.run.thresholds;
     let who = claim.finding.about.rank == before.finding.about.rank;
     // The straggler waits for a file, or arrives last in its group and thereby last of all.
     let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
-    if is_late(claim) && who && why && before.waiting_ns >= claim.waiting_ns * THE_SAME {
+    if is_late(claim) && who && why && before.waiting_ns >= claim.waiting_ns * thresholds.half_share {
         return true;
     }
     let both_ns = same_wait_ns(cube, claim, before);
-    is_part_of(claim, before) || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * THE_SAME
+    is_part_of(claim, before)
+        || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * thresholds.half_share
 }
 
 /// True if two claims (findings with their savings) consist of the same waiting time of ranks and nothing else.
@@ -326,9 +323,10 @@ pub(super) fn is_sum(finding: &Finding) -> bool {
 }
 
 /// Returns a finding's weight, ns: its saving, decreased for sums.
-pub(super) fn weight(finding: &Finding) -> u64 {
+pub(super) fn weight(thresholds: &Thresholds, finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    if is_sum(finding) { (saves as f64 * CLEARLY / NEARLY) as u64 } else { saves }
+    let part = if is_sum(finding) { thresholds.half_share / thresholds.most_share } else { 1.0 };
+    (saves as f64 * part) as u64
 }
 
 /// Order of findings that are not contrasts (slower than peers), most specific first. Codes in no list rank with the fifth list.
@@ -388,16 +386,16 @@ const ORDER: [&[Code]; 7] = [
 
 /// Returns the place of a claim (finding with its saving) in the order of kinds of findings, 0 first; several claims may have the same
 /// place. `most`: largest saving of any of `claims`, ns.
-fn rank(claim: &Claim, most: u64, claims: &[Claim]) -> usize {
+fn rank(thresholds: &Thresholds, claim: &Claim, most: u64, claims: &[Claim]) -> usize {
     let code = claim.finding.code;
-    if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * NEARLY {
+    if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * thresholds.most_share {
         // Unnecessary calls rank first, even if some of them are long for another reason.
         0
     } else if is_contrast(code) {
         1
     } else if claim.says_why {
         2
-    } else if is_of_independent(claim, claims) {
+    } else if is_of_independent(thresholds, claim, claims) {
         order(Code::INDEPENDENT)
     } else {
         order(code)

@@ -1,8 +1,8 @@
 //! Stripe aliasing: requests of most ranks begin on one storage target in one time window and on another in the next. Each target gets its
 //! share over the run, yet most idle at any time. The cause is blocks whose distance is a multiple of stripe count times stripe size.
 //!
-//! Runs in the second pass over the trace. Takes the [`FILES`] files that most processes use and that have at least [`TARGETS`] targets.
-//! Counts processes that begin requests on each target, per time window as long as the median call. If there are more than [`MOMENTS`]
+//! Runs in the second pass over the trace. Takes the [`ALIASING_FILES`] files that most processes use and that have at least `few_min` targets.
+//! Counts processes that begin requests on each target, per time window as long as the median call. If there are more than [`ALIASING_WINDOWS`]
 //! windows, a sample chosen by hash is kept.
 
 use crate::cube::Cube;
@@ -11,40 +11,17 @@ use crate::cube::reading::sums::log;
 use crate::cube::reading::usual::{Kind, Usual};
 use crate::findings::{About, Code, Finding};
 use crate::layouts::placed::Placed;
+use crate::limits::{ALIASING_FILES, ALIASING_GROUPS, ALIASING_WINDOWS};
 use crate::model::{Class, FileId, FileLayout, ProcessId, Run};
 use crate::replay::Savings;
 use crate::scan::{Analysis, Block};
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use strength_reduce::StrengthReducedU64;
 use trace_format::layout::Layout;
-
-/// Fewest storage targets of an examined file: with fewer, chance puts most requests on one of them.
-const TARGETS: usize = 4;
-/// Most groups of targets per file: if a file has more targets, several share a group.
-const GROUPS: usize = 64;
-/// Most files that are examined: those with most processes.
-const FILES: usize = 8;
-/// Approximate number of time windows that are kept per file.
-const MOMENTS: u64 = 1 << 12;
-/// Fewest processes that begin a request in a time window for the window to count.
-const BEGIN: u32 = 4;
-/// Least part of a window's beginning processes that is on one target, for the window to show aliasing.
-const ON_ONE: f64 = 0.75;
-/// Least part of a file's time windows that show aliasing, for a finding.
-const SHARE: f64 = 0.5;
-/// Fewest time windows of a file for a judgement, and fewest windows without aliasing to compare with.
-const FEWEST: usize = 8;
-/// Largest share of requests on one target over the run, as a multiple of an even share: a target with more is always busy, which is not
-/// aliasing.
-const EVEN: f64 = 2.5;
-/// Least ratio of the usual duration to the fastest call of its kind, for a sign that requests wait for each other.
-const SLOWER: f64 = 2.0;
-
-/// Least ratio of the duration of requests that begin together on one target to that of other requests (geometric means).
-const LONGER: f64 = 1.2;
 
 #[derive(Debug)]
 struct Of<'a> {
@@ -59,6 +36,7 @@ struct Of<'a> {
 /// Second-pass analysis that finds stripe aliasing: ranks that hit one storage target at a time.
 #[derive(Debug)]
 pub struct Aliasing<'a> {
+    thresholds: &'a Thresholds,
     files: Vec<Of<'a>>,
     width_ns: StrengthReducedU64,
     /// Sampling rate: one of this many time windows is kept.
@@ -117,7 +95,7 @@ pub type Partial = FxHashMap<(usize, u64), Moment>;
 impl<'a> Aliasing<'a> {
     /// Chooses the files to examine. `usual`: usual durations by kind of call, whose median is the length of a time window.
     #[must_use]
-    pub fn new(run: &Run, usual: &FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
+    pub fn new(run: &'a Run, usual: &FxHashMap<Kind, Usual>, layouts: &'a [Option<FileLayout>]) -> Self {
         let is_data = |kind: &Kind| run.ops.get(usize::from(kind.op)).is_some_and(crate::model::Op::is_data);
         let mut medians: Vec<u64> =
             usual.iter().filter(|(kind, _)| is_data(kind)).map(|(_, usual)| usual.median_ns as u64).collect();
@@ -131,28 +109,30 @@ impl<'a> Aliasing<'a> {
             files.into_iter().for_each(|file| *processes.entry(file).or_default() += 1);
         }
         let of = |(file, count): (FileId, u32)| {
-            let layout = &layouts.get(file.index())?.as_ref().filter(|_| count >= BEGIN)?.layout;
-            Self::of(file, layout)
+            let layout =
+                &layouts.get(file.index())?.as_ref().filter(|_| u64::from(count) >= run.thresholds.few_min)?.layout;
+            Self::of(&run.thresholds, file, layout)
         };
         let span = run.length_ns();
         // Files of most processes come first.
         let mut shared: Vec<(FileId, u32)> = processes.into_iter().collect();
         shared.sort_by_key(|(file, count)| (std::cmp::Reverse(*count), *file));
         Self {
-            files: shared.into_iter().filter_map(of).take(FILES).collect(),
+            thresholds: &run.thresholds,
+            files: shared.into_iter().filter_map(of).take(ALIASING_FILES).collect(),
             width_ns: StrengthReducedU64::new(width_ns),
-            one_in: StrengthReducedU64::new((span / width_ns / MOMENTS).max(1)),
+            one_in: StrengthReducedU64::new((span / width_ns / ALIASING_WINDOWS).max(1)),
         }
     }
 
-    fn of(file: FileId, layout: &'a Layout) -> Option<Of<'a>> {
+    fn of(thresholds: &Thresholds, file: FileId, layout: &'a Layout) -> Option<Of<'a>> {
         let mut targets: Vec<u32> = layout.components.iter().flat_map(|one| &one.targets).copied().collect();
         targets.sort_unstable();
         targets.dedup();
-        if targets.len() < TARGETS {
+        if targets.len() < thresholds.few_min as usize {
             return None;
         }
-        let count = targets.len().min(GROUPS);
+        let count = targets.len().min(ALIASING_GROUPS);
         let all = targets.len();
         let groups = targets.into_iter().enumerate().map(|(at, target)| (target, at * count / all)).collect();
         let longest = layout.components.iter().map(|one| one.stripe_size.saturating_mul(one.targets.len() as u64 / 2));
@@ -195,6 +175,7 @@ impl<'a> Aliasing<'a> {
     }
 
     fn aliased(&self, partial: &Partial) -> Vec<Aliased> {
+        let thresholds = self.thresholds;
         let of = |(place, of): (usize, &Of<'_>)| {
             let mut all: Vec<&Moment> = Vec::new();
             let mut sums = vec![0_u64; of.count];
@@ -205,22 +186,23 @@ impl<'a> Aliasing<'a> {
             let begun = |moment: &Moment| moment.iter().map(|of| of.count).sum::<u32>();
             let busiest_of = |moment: &Moment| moment.iter().max_by_key(|of| of.count).copied().unwrap_or_default();
             let most = |moment: &Moment| busiest_of(moment).count;
-            all.retain(|moment| begun(moment) >= BEGIN);
+            all.retain(|moment| u64::from(begun(moment)) >= thresholds.few_min);
             let is = |moment: &&&Moment| {
                 let most = busiest_of(moment);
-                f64::from(most.count) >= f64::from(begun(moment)) * ON_ONE && most.votes <= most.count / 2
+                f64::from(most.count) >= f64::from(begun(moment)) * thresholds.most_share
+                    && most.votes <= most.count / 2
             };
             let aliased = all.iter().filter(is).count();
             let requests: u64 = sums.iter().sum();
             let busiest = sums.iter().copied().max().unwrap_or(0) as f64;
-            if all.len() < FEWEST
-                || (aliased as f64) < all.len() as f64 * SHARE
-                || busiest * of.count as f64 > requests as f64 * EVEN
+            if all.len() < thresholds.calls_min as usize
+                || (aliased as f64) < all.len() as f64 * thresholds.half_share
+                || busiest * of.count as f64 > requests as f64 * thresholds.treble_ratio
             {
                 return None;
             }
             let (together, apart): (Vec<&Moment>, Vec<&Moment>) = all.iter().copied().partition(|moment| is(&moment));
-            if !waits_more(&together, &apart) {
+            if !waits_more(thresholds, &together, &apart) {
                 return None;
             }
             let at_once = all.iter().map(|moment| f64::from(most(moment))).sum::<f64>() / all.len() as f64;
@@ -232,14 +214,14 @@ impl<'a> Aliasing<'a> {
 
 /// True if requests that begin together on one target (`together`) take longer than others (`apart`), or if `apart` has too few time
 /// windows to compare.
-fn waits_more(together: &[&Moment], apart: &[&Moment]) -> bool {
+fn waits_more(thresholds: &Thresholds, together: &[&Moment], apart: &[&Moment]) -> bool {
     let mean = |moments: &[&Moment]| {
         let all = || moments.iter().flat_map(|moment| moment.iter());
         let calls: u64 = all().map(|of| u64::from(of.calls)).fold(0, u64::saturating_add);
         let logs: i64 = all().map(|of| of.logs).fold(0, i64::saturating_add);
         logs as f64 / f64::from(1 << LOG_BITS) / calls.max(1) as f64
     };
-    apart.len() < FEWEST || mean(together) >= mean(apart) + LONGER.ln()
+    apart.len() < thresholds.calls_min as usize || mean(together) >= mean(apart) + thresholds.similar_ratio.ln()
 }
 
 impl Analysis for Aliasing<'_> {
@@ -346,7 +328,7 @@ fn claim(cube: &Cube<'_>, aliased: &Aliased) -> Option<Claim> {
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)) {
         let Some(&fastest) = fastest.get(&(cell.size, cell.class)) else { continue };
         let less = cell.time_ns() - fastest as f64 * each * cell.sums.calls as f64;
-        if cell.usual_ns >= fastest as f64 * SLOWER && less > 0.0 {
+        if cell.usual_ns >= fastest as f64 * cube.run.thresholds.double_ratio && less > 0.0 {
             savings.push((index, less));
         }
     }
@@ -371,8 +353,10 @@ mod tests {
             vec![of]
         };
         let (quick, slow) = (moment(1_000_000), moment(3_000_000));
-        let (many, few) = (vec![&quick; FEWEST], vec![&quick; FEWEST - 1]);
-        assert!(waits_more(&[&slow], &many) && !waits_more(&[&quick], &many));
-        assert!(waits_more(&[&quick], &few), "too few tell nothing");
+        let thresholds = Thresholds::default();
+        let enough = thresholds.calls_min as usize;
+        let (many, few) = (vec![&quick; enough], vec![&quick; enough - 1]);
+        assert!(waits_more(&thresholds, &[&slow], &many) && !waits_more(&thresholds, &[&quick], &many));
+        assert!(waits_more(&thresholds, &[&quick], &few), "too few tell nothing");
     }
 }

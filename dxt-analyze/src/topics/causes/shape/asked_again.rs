@@ -10,16 +10,11 @@ use rustc_hash::FxHashSet;
 
 /// Operations that query a path without changing anything.
 const ASK: [&str; 2] = ["stat", "access"];
-/// Least mean number of metadata queries (stat, access) per process and path, for a finding.
-const AGAIN: u64 = 4;
-/// Fewest metadata queries (stat, access) in the run for a finding about repeated queries.
-const FEWEST: u64 = 100;
-/// Fewest failed metadata queries (stat, access) in the run for a finding about failed queries.
-const FEWEST_IN_VAIN: u64 = 1000;
 
 /// Returns one claim (finding with its saving) about the repeated metadata queries (stat, access) of all processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let asks = |cell: &Cell| {
         let name = cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());
         cell.leaf && !cell.inside && name.is_some_and(|name| ASK.contains(&name))
@@ -33,7 +28,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     let (known, processes) =
         (names.len() as u64, names.iter().map(|(process, _)| process).collect::<FxHashSet<_>>().len() as u64);
-    if calls < FEWEST.max(known.saturating_mul(AGAIN)) {
+    if calls < thresholds.hundred_calls_min.max(known.saturating_mul(thresholds.few_min)) {
         return in_vain(cube, asks, calls);
     }
     // The first query of each process and path is needed.
@@ -74,7 +69,7 @@ fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<
             savings.push((index, cell.time_ns()));
         }
     }
-    if vain < FEWEST_IN_VAIN || vain < calls / 2 {
+    if vain < cube.run.thresholds.thousand_calls_min || vain < calls / 2 {
         return None;
     }
     Some(Claim::on_files(cube, Code::ASKED_AGAIN, savings, |lost| {

@@ -5,9 +5,6 @@ use crate::model::{Class, FileId};
 use crate::replay::Savings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest calls that begin while no read of the block is under way, for their median to count as the usual duration.
-const FEWEST: f64 = 8.0;
-
 /// Reads of the block in order of begin, each as (begin, latest end of this read and of all reads before), ns since the job's start.
 struct Reads(Vec<(u64, u64)>);
 
@@ -66,7 +63,7 @@ pub fn waits(cube: &Cube<'_>, block: &[u32]) -> Savings {
     }
     let usual = |mut all: Vec<(f64, f64)>| {
         let calls: f64 = all.iter().map(|(_, calls)| calls).sum();
-        weighted_quantile(&mut all, 0.5).filter(|_| calls >= FEWEST)
+        weighted_quantile(&mut all, 0.5).filter(|_| calls >= cube.run.thresholds.calls_min as f64)
     };
     let usual: BTreeMap<Kind, f64> = apart.into_iter().filter_map(|(kind, all)| Some((kind, usual(all)?))).collect();
     let waits = |(index, cell): (u32, &Cell)| {

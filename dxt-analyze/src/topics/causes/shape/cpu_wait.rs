@@ -9,7 +9,7 @@ use crate::model::{Interval, Process};
 use crate::shared::ratio::share;
 use crate::shared::spans::Spans;
 use crate::sum::Sum;
-use crate::thresholds::processor::{AT_WORK, LEAST_WAITING};
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
@@ -27,15 +27,17 @@ struct Waits {
 }
 
 impl Waits {
-    fn of(process: &Process) -> Self {
+    fn of(thresholds: &Thresholds, process: &Process) -> Self {
         let mut out = Self::default();
-        out.add(process);
+        out.add(thresholds, process);
         out
     }
 
-    fn add(&mut self, process: &Process) {
-        let works = |of: &Interval| of.run_ns.saturating_add(of.wait_ns) as f64 >= of.length_ns() as f64 * AT_WORK;
-        let waits = |of: &Interval| of.waiting() >= LEAST_WAITING;
+    fn add(&mut self, thresholds: &Thresholds, process: &Process) {
+        let works = |of: &Interval| {
+            of.run_ns.saturating_add(of.wait_ns) as f64 >= of.length_ns() as f64 * thresholds.half_share
+        };
+        let waits = |of: &Interval| of.waiting() >= thresholds.barely_share;
         let wait_of =
             |thread: &[Interval]| thread.iter().filter(|of| waits(of)).map(|of| of.wait_ns).sum::<Sum>().get();
         let counts = |thread: &&[Interval]| thread.iter().any(|of| waits(of) || works(of));
@@ -75,17 +77,17 @@ impl Waits {
 /// Returns the claim (finding with its saving) about all processes that wait for a processor for at least `cpu_wait_share` of their time.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
-    let least = cube.run.thresholds.cpu_wait_share;
+    let thresholds = &cube.run.thresholds;
     // By node: all processes, and true if any of them waits for long.
     let mut nodes: BTreeMap<u32, (Waits, bool)> = BTreeMap::new();
     let mut found = Waits::default();
     for process in &cube.run.processes {
-        let waits = Waits::of(process).share() >= least;
+        let waits = Waits::of(thresholds, process).share() >= thresholds.cpu_wait_share;
         if waits {
-            found.add(process);
+            found.add(thresholds, process);
         }
         let node = nodes.entry(process.node).or_default();
-        node.0.add(process);
+        node.0.add(thresholds, process);
         node.1 |= waits;
     }
     nodes.retain(|_, (_, waits)| *waits);
@@ -127,5 +129,10 @@ pub fn of_unit(cube: &Cube<'_>, about: &About) -> f64 {
             && (about.ranks.is_empty() || about.ranks.contains(&process.rank))
             && node.is_none_or(|node| name == Some(node))
     };
-    cube.run.processes.iter().filter(is).map(|process| Waits::of(process).saving_ns()).fold(0.0, f64::max)
+    cube.run
+        .processes
+        .iter()
+        .filter(is)
+        .map(|process| Waits::of(&cube.run.thresholds, process).saving_ns())
+        .fold(0.0, f64::max)
 }

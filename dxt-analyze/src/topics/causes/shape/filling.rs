@@ -5,14 +5,10 @@ use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::fixed::PAGE_BYTES;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
-
-/// Largest size of a file, bytes, that is left out: its reads fetch the whole file, which is one block.
-const ONE_BLOCK: u64 = 4096;
-/// Largest size octave (bit length of the bytes) of reads that fetch the rest of a partly written block: below 128 KiB.
-const BLOCK: u8 = 17;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).
 #[must_use]
@@ -41,14 +37,14 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
         *reaches = (*reaches).max(cell.sums.range.1);
         let sums = of.entry((cell.process, cell.file)).or_default();
         match cell.class {
-            Class::Read if cell.size <= BLOCK => add(&mut sums.0, cell.sums.calls),
+            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => add(&mut sums.0, cell.sums.calls),
             Class::Read => add(&mut sums.2, cell.sums.calls),
             Class::Write => add(&mut sums.1, cell.sums.calls),
             _ => {}
         }
     }
     of.retain(|(_, file), (small, writes, large)| {
-        until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > ONE_BLOCK)
+        until.get(file).is_none_or(|bytes| *bytes == 0 || *bytes > PAGE_BYTES)
             && *large == 0
             && *writes >= 4
             && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))

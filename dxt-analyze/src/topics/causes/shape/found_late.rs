@@ -12,19 +12,11 @@ use crate::words::common::Who;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest waits of one process, or for one file (each then with at least [`TWICE`] failed queries), that together count as polling.
-const SEVERAL: usize = 3;
-/// Fewest failed queries in a wait, for it to count among the waits for one file.
-const TWICE: u64 = 2;
-/// Fewest failed queries at which a single wait counts as polling: a process with fewer may look for the file after each step of its work.
-const FEWEST: u64 = 4;
-/// Largest mean interval between failed queries at which a single wait counts as polling, ns.
-const SELDOM_NS: u64 = 1_000_000_000;
-
 /// Returns one claim (finding with its saving) about all files that processes find late. Leaves out waits during which the process makes
 /// other calls, as it then does other work.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     if cube.found.is_empty() {
         return None;
     }
@@ -33,14 +25,14 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let (mut of_process, mut for_file) = (BTreeMap::<ProcessId, usize>::new(), BTreeMap::<FileId, usize>::new());
     for one in &found {
         *of_process.entry(one.process).or_default() += 1;
-        *for_file.entry(one.file).or_default() += usize::from(one.calls >= TWICE);
+        *for_file.entry(one.file).or_default() += usize::from(one.calls >= thresholds.repeated_min);
     }
-    let is_several = |count: Option<&usize>| count.is_some_and(|count| *count >= SEVERAL);
+    let is_several = |count: Option<&usize>| count.is_some_and(|count| *count >= thresholds.several_min as usize);
     found.retain(|one| {
         let lasts = one.found_ns.saturating_sub(one.asked_ns);
-        one.calls >= FEWEST && lasts <= one.calls.saturating_mul(SELDOM_NS)
+        one.calls >= thresholds.few_min && lasts <= one.calls.saturating_mul(thresholds.seldom_ns)
             || is_several(of_process.get(&one.process))
-            || one.calls >= TWICE && is_several(for_file.get(&one.file))
+            || one.calls >= thresholds.repeated_min && is_several(for_file.get(&one.file))
     });
     let mut by_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
     let mut files: Vec<FileId> = Vec::new();

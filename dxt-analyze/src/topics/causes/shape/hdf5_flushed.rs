@@ -7,20 +7,11 @@ use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
-
-/// Fewest flushes of a file by a process for a finding.
-const AGAIN: u64 = 8;
-/// Most dataset writes per flush for flushes to be too many.
-const WRITES: u64 = 2;
-/// Largest size octave (bit length of the bytes) of writes that hold metadata or pieces of chunks: below 128 KiB.
-const SMALL: u8 = 17;
-
-/// Least ratio (bytes written to storage / dataset bytes that the program writes) that shows rewriting of whole chunks.
-const CHUNKS_AGAIN: u64 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -38,14 +29,15 @@ struct Use {
 
 impl Use {
     /// True if whole chunks are rewritten for each piece written to them.
-    fn writes_again(&self) -> bool {
-        self.bytes > 0 && self.moved >= self.bytes.saturating_mul(CHUNKS_AGAIN)
+    fn writes_again(&self, thresholds: &Thresholds) -> bool {
+        self.bytes > 0 && self.moved >= self.bytes.saturating_mul(thresholds.repeated_min)
     }
 
     /// True if flushes cause the calls of the cell (group of similar calls of a process): syncs, small writes and, if chunks are rewritten,
     /// all writes.
-    fn changes(&self, cell: &Cell) -> bool {
-        cell.class == Class::Sync || cell.class == Class::Write && (cell.size <= SMALL || self.writes_again())
+    fn changes(&self, thresholds: &Thresholds, cell: &Cell) -> bool {
+        cell.class == Class::Sync
+            || cell.class == Class::Write && (cell.is_below(thresholds.block_bytes) || self.writes_again(thresholds))
     }
 
     /// Returns the part of the time of calls that flushes cause (`changing_ns`) that would be saved if the file were flushed once.
@@ -57,6 +49,7 @@ impl Use {
 /// Returns one claim (finding with its saving) about all files that are flushed too often.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let inside = |cell: &&Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
     let mut uses: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
     for cell in &cube.cells {
@@ -74,24 +67,26 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             _ => {}
         }
     }
-    uses.retain(|_, of| of.flushes >= AGAIN && of.writes <= of.flushes.saturating_mul(WRITES));
+    uses.retain(|_, of| {
+        of.flushes >= thresholds.calls_min && of.writes <= of.flushes.saturating_mul(thresholds.repeated_min)
+    });
     if uses.is_empty() {
         return None;
     }
     for cell in cube.cells.iter().filter(inside) {
-        let of = uses.get_mut(&(cell.process, cell.file)).filter(|of| of.changes(cell));
+        let of = uses.get_mut(&(cell.process, cell.file)).filter(|of| of.changes(thresholds, cell));
         of.into_iter().for_each(|of| of.changing_ns += cell.time_ns());
     }
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
-        let of = uses.get(&(cell.process, cell.file)).filter(|of| of.changes(cell));
+        let of = uses.get(&(cell.process, cell.file)).filter(|of| of.changes(thresholds, cell));
         if let Some(of) = of {
             // The bytes must be written once, in larger pieces.
             let once = 1.0 - of.bytes as f64 / of.moved.max(1) as f64;
             let less = match cell.class {
                 Class::Sync => cell.time_ns(),
-                _ if cell.size > SMALL => cell.time_ns() * once,
-                _ => saved_ns(cell.time_ns(), cell.sums.bytes, cell.sums.calls),
+                _ if !cell.is_below(thresholds.block_bytes) => cell.time_ns() * once,
+                _ => saved_ns(thresholds, cell.time_ns(), cell.sums.bytes, cell.sums.calls),
             };
             savings.push((index, less.max(0.0) * of.part()));
         }

@@ -10,21 +10,11 @@ use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
-
-/// Largest size octave (bit length of the bytes) of calls for metadata: below 16 KiB.
-const SMALL: u8 = 14;
-/// Fewest ranks that make small calls on the file, for a finding.
-const RANKS: usize = 4;
-/// Fewest metadata calls per rank, mean over ranks, for a finding.
-const CALLS: u64 = 4;
-/// Least share of calls for metadata in the small calls, for a finding.
-const SHARE: f64 = 0.5;
-/// Least mean length of a rank's byte range, as a part of the range of all ranks, to show that ranks use the same offsets.
-const SAME_PLACES: f64 = 0.25;
 
 /// Reads, or writes, of one file: small calls inside HDF5, and the program's dataset accesses.
 #[derive(Debug, Default)]
@@ -45,26 +35,29 @@ struct Found {
 
 impl Found {
     /// Returns the part of the small calls that is for metadata; `None` unless many ranks make such calls near the same offsets.
-    fn share(&self) -> Option<f64> {
+    fn share(&self, thresholds: &Thresholds) -> Option<f64> {
         let ranks = self.ranges.len();
         let metadata = self.calls.saturating_sub(self.of_data);
         let share = metadata as f64 / self.calls.max(1) as f64;
-        if ranks < RANKS || metadata < CALLS.saturating_mul(ranks as u64) || share < SHARE {
+        if (ranks as u64) < thresholds.few_min
+            || metadata < thresholds.few_min.saturating_mul(ranks as u64)
+            || share < thresholds.half_share
+        {
             return None;
         }
         let data = self.data_bytes.saturating_sub(self.others_bytes).min(self.bytes);
-        if data as f64 > self.bytes as f64 * (1.0 - SHARE) {
+        if data as f64 > self.bytes as f64 * (1.0 - thresholds.half_share) {
             return None;
         }
         let first = self.ranges.values().map(|range| range.0).min()?;
         let last = self.ranges.values().map(|range| range.1).max()?;
         let mean = self.ranges.values().map(|range| (range.1 - range.0) as f64).sum::<f64>() / ranks as f64;
-        (mean >= last.saturating_sub(first) as f64 * SAME_PLACES).then_some(share)
+        (mean >= last.saturating_sub(first) as f64 * thresholds.quarter_share).then_some(share)
     }
 }
 
-fn is_small(cell: &Cell) -> bool {
-    matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.size <= SMALL
+fn is_small(thresholds: &Thresholds, cell: &Cell) -> bool {
+    matches!(cell.class, Class::Read | Class::Write) && cell.size > 0 && cell.is_below(thresholds.metadata_bytes)
 }
 
 /// Returns claims (findings with their savings) about HDF5 metadata that many ranks read or write separately, per file, and separately for
@@ -78,9 +71,9 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         match cube.layer(cell) {
             Some(Layer::Hdf5) => {
                 add(&mut found.data_bytes, cell.sums.bytes);
-                add(&mut found.of_data, if is_small(cell) { cell.sums.calls } else { 0 });
+                add(&mut found.of_data, if is_small(&cube.run.thresholds, cell) { cell.sums.calls } else { 0 });
             }
-            Some(Layer::Mpiio) if stream.in_hdf5 && (cell.collective || !is_small(cell)) => {
+            Some(Layer::Mpiio) if stream.in_hdf5 && (cell.collective || !is_small(&cube.run.thresholds, cell)) => {
                 add(&mut found.others_bytes, cell.sums.bytes);
             }
             Some(Layer::Mpiio) if stream.in_hdf5 => {
@@ -99,11 +92,12 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn claim(cube: &Cube<'_>, file: FileId, class: Class, found: &Found) -> Option<Claim> {
-    let share = found.share()?;
+    let thresholds = &cube.run.thresholds;
+    let share = found.share(thresholds)?;
     let ranks = found.ranges.len();
     let is = |cell: &Cell| {
         let within = cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
-        cell.leaf && cell.file == file && cell.class == class && within && is_small(cell)
+        cell.leaf && cell.file == file && cell.class == class && within && is_small(thresholds, cell)
     };
     // One rank does the work for all.
     let part = share * (1.0 - 1.0 / ranks as f64);

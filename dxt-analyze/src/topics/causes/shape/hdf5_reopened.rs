@@ -10,14 +10,10 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest opens of a file by a process for a finding.
-const AGAIN: u64 = 10;
-/// Largest size octave (bit length of the bytes) of metadata reads: below 16 KiB.
-const SMALL: u8 = 14;
-
 /// Returns one claim (finding with its saving), about the file whose repeated HDF5 opens cost most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let mut opens: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.class == Class::Open) {
         let of_file = cube.stream(cell).is_some_and(|stream| stream.data_set.is_none());
@@ -25,11 +21,11 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             add(opens.entry((cell.process, cell.file)).or_default(), cell.sums.calls);
         }
     }
-    opens.retain(|_, count| *count >= AGAIN);
+    opens.retain(|_, count| *count >= thresholds.calls_min);
     let again = |cell: &Cell| {
         let within = cube.stream(cell).is_some_and(|stream| stream.in_hdf5);
         let metadata = matches!(cell.class, Class::Open | Class::Metadata | Class::Lock)
-            || cell.class == Class::Read && cell.size <= SMALL;
+            || cell.class == Class::Read && cell.is_below(thresholds.metadata_bytes);
         opens.get(&(cell.process, cell.file)).filter(|_| cell.leaf && within && metadata)
     };
     let mut by: BTreeMap<FileId, Savings> = BTreeMap::new();

@@ -6,20 +6,10 @@ use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
-
-/// Fewest writes of the same header by a process for a finding.
-const AGAIN: u64 = 8;
-/// Least ratio of the bytes of all writes of the header to the header's size (the number of times that it is written), for a finding.
-const TIMES: f64 = 4.0;
-/// Largest length of a byte range that counts as a header, bytes.
-const SMALL: u64 = 64 << 10;
-/// Largest size of a header, as a part of the bytes of the process's other writes to the file.
-const PART: f64 = 0.25;
-/// Smallest and largest number of header writes per other write, for a finding.
-const FOR_EACH: (f64, f64) = (0.3, 3.0);
 
 #[derive(Clone, Copy, Debug)]
 struct Writes {
@@ -36,9 +26,12 @@ impl Writes {
         self.range.1.saturating_sub(self.range.0)
     }
 
-    fn is_again(&self) -> bool {
+    fn is_again(&self, thresholds: &Thresholds) -> bool {
         let times = self.bytes as f64 / self.reaches().max(1) as f64;
-        self.calls >= AGAIN && self.reaches() > 0 && self.reaches() <= SMALL && times >= TIMES
+        self.calls >= thresholds.calls_min
+            && self.reaches() > 0
+            && self.reaches() <= thresholds.small_bytes
+            && times >= thresholds.few_min as f64
     }
 }
 
@@ -53,13 +46,13 @@ struct Header {
 
 /// Finds the short byte range with most of the writes of one size octave (bit length of the bytes), and returns these writes merged, and
 /// calls and bytes of the octave's other writes. `None` if no range is short.
-fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
-    let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= SMALL);
+fn in_one_place(thresholds: &Thresholds, all: &[Writes]) -> Option<(Writes, u64, u64)> {
+    let short = all.iter().filter(|of| of.reaches() > 0 && of.reaches() <= thresholds.small_bytes);
     let mut mine = *short.max_by_key(|of| (of.calls, std::cmp::Reverse(of.range)))?;
     let (place, mut elsewhere) = (mine.range, (0_u64, 0_u64));
     (mine.calls, mine.bytes) = (0, 0);
     for of in all {
-        if of.range.0 < place.1 && of.range.1 > place.0 && of.reaches() <= SMALL {
+        if of.range.0 < place.1 && of.range.1 > place.0 && of.reaches() <= thresholds.small_bytes {
             add(&mut mine.calls, of.calls);
             add(&mut mine.bytes, of.bytes);
             mine.range = (mine.range.0.min(of.range.0), mine.range.1.max(of.range.1));
@@ -72,16 +65,17 @@ fn in_one_place(all: &[Writes]) -> Option<(Writes, u64, u64)> {
 }
 
 /// Returns the header that one process writes to one file; `None` if no range is rewritten like a header.
-fn header(sizes: &Sizes) -> Option<Header> {
-    let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(all)?)));
+fn header(thresholds: &Thresholds, sizes: &Sizes) -> Option<Header> {
+    let places = sizes.iter().filter_map(|(size, all)| Some((*size, in_one_place(thresholds, all)?)));
     let (size, (mine, mut calls, mut bytes)) =
-        places.filter(|(_, (of, ..))| of.is_again()).max_by_key(|(_, (of, ..))| of.calls)?;
+        places.filter(|(_, (of, ..))| of.is_again(thresholds)).max_by_key(|(_, (of, ..))| of.calls)?;
     for of in sizes.iter().filter(|(other, _)| **other != size).flat_map(|(_, all)| all) {
         add(&mut calls, of.calls);
         add(&mut bytes, of.bytes);
     }
     let ratio = mine.calls as f64 / calls.max(1) as f64;
-    let is = (FOR_EACH.0..=FOR_EACH.1).contains(&ratio) && mine.reaches() as f64 <= bytes as f64 * PART;
+    let is = (thresholds.third_share..=thresholds.treble_ratio).contains(&ratio)
+        && mine.reaches() as f64 <= bytes as f64 * thresholds.quarter_share;
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
@@ -104,8 +98,10 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         let of = by.entry((cell.process, cell.file)).or_default().entry(cell.size).or_default();
         of.push(Writes { calls: cell.sums.calls, bytes: cell.sums.bytes, range: cell.sums.range });
     }
-    let found: BTreeMap<(ProcessId, FileId), Header> =
-        by.into_iter().filter_map(|(key, sizes)| Some((key, header(&sizes).filter(|of| once(&key, of))?))).collect();
+    let found: BTreeMap<(ProcessId, FileId), Header> = by
+        .into_iter()
+        .filter_map(|(key, sizes)| Some((key, header(&cube.run.thresholds, &sizes).filter(|of| once(&key, of))?)))
+        .collect();
     let (mut savings, mut time) = (Savings::new(), 0.0);
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
         let here = |of: &&Header| {
@@ -142,12 +138,19 @@ mod tests {
     fn a_header_is_small_and_written_for_each_record() {
         let writes = |calls, bytes, range| vec![Writes { calls, bytes, range }];
         let records = writes(60, 60 << 15, (512, 512 + (60 << 15)));
-        let of = |small: Vec<Writes>| header(&Sizes::from([(10, small), (16, records.clone())])).map(|of| of.calls);
+        let thresholds = Thresholds::default();
+        let of = |small: Vec<Writes>| {
+            header(&thresholds, &Sizes::from([(10, small), (16, records.clone())])).map(|of| of.calls)
+        };
         assert_eq!(of(writes(60, 60 << 9, (0, 512))), Some(60));
         let last = [writes(60, 60 << 9, (0, 512)), writes(1, 512, (2 << 20, (2 << 20) + 512))].concat();
         assert_eq!(of(last), Some(60), "one of the same size elsewhere");
         assert_eq!(of(writes(60, 60 << 9, (0, 60 << 9))), None, "a log");
         assert_eq!(of(writes(4, 4 << 9, (0, 512))), None, "now and then");
-        assert_eq!(header(&Sizes::from([(10, writes(60, 60 << 9, (0, 512)))])).map(|of| of.calls), None, "a state");
+        assert_eq!(
+            header(&thresholds, &Sizes::from([(10, writes(60, 60 << 9, (0, 512)))])).map(|of| of.calls),
+            None,
+            "a state"
+        );
     }
 }

@@ -11,11 +11,6 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Largest size octave (bit length of the bytes) of a small call: below 256 KiB.
-const SMALL: u8 = 18;
-/// Fewest calls on a file per rank, mean over the ranks that make small independent calls, for a finding.
-const CALLS: u64 = 8;
-
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,
@@ -33,13 +28,14 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
     let of_mpi = |cell: &&Cell| cell.class == class && cube.layer(cell) == Some(Layer::Mpiio);
     for cell in cube.cells.iter().filter(of_mpi) {
         let found = by.entry(cell.file).or_default();
         if cell.collective {
             add(&mut found.collective, cell.sums.calls);
-        } else if cell.size > 0 && cell.size <= SMALL {
+        } else if cell.size > 0 && cell.is_below(thresholds.direct_bytes) {
             add(&mut found.calls, cell.sums.calls);
             add(&mut found.bytes, cell.sums.bytes);
             found.time_ns += cell.time_ns();
@@ -50,10 +46,14 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     }
     by.retain(|_, found| {
         let ranks = found.ranks.len() as u64;
-        ranks > 1 && found.calls >= ranks * CALLS && found.calls > found.collective
+        ranks > 1 && found.calls >= ranks * thresholds.calls_min && found.calls > found.collective
     });
     let is = |cell: &Cell| {
-        cell.leaf && cell.inside && cell.class == class && cell.size <= SMALL && by.contains_key(&cell.file)
+        cell.leaf
+            && cell.inside
+            && cell.class == class
+            && cell.is_below(thresholds.direct_bytes)
+            && by.contains_key(&cell.file)
     };
     let savings = put_together(cube, is);
     let (dearest, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns))?;

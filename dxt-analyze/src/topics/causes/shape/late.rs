@@ -14,14 +14,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
-/// arrivals of any rank.
-const MOSTLY: f64 = 0.5;
-/// Least part of the lateness that the rank's own I/O calls may explain, for the rank not to be blamed for computing longer.
-const MAY_BE: f64 = 0.5;
-/// Fewest collective calls at which the stragglers arrive last: a single one is an event, not a habit.
-const FEWEST: usize = 2;
-
 /// Returns the claim (finding with its saving) with the largest cost. Each group of ranks (communicator) in `gaps` (times since the ranks'
 /// previous collective calls) is examined separately, since stragglers of several groups are late at the same time.
 #[must_use]
@@ -41,9 +33,11 @@ pub fn claim(cube: &Cube<'_>, gaps: &[Gaps]) -> Option<Claim> {
 /// collectives together; `None` if chance or the stragglers' own I/O may explain the lateness. The claim's cost is at most the time that
 /// the other ranks wait at synchronization points of all ranks.
 fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint]) -> Option<Claim> {
-    let found = late(sync_points)?;
-    let often = found.last.len() >= FEWEST && found.saves_ns > found.all_ns * MOSTLY;
-    if !often || found.may_be_chance(sync_points) {
+    let thresholds = &cube.run.thresholds;
+    let found = late(thresholds, sync_points)?;
+    let often =
+        found.last.len() >= (thresholds.repeated_min as usize) && found.saves_ns > found.all_ns * thresholds.half_share;
+    if !often || found.may_be_chance(thresholds, sync_points) {
         return None;
     }
     // Excess I/O of the stragglers over their group is part of the time between calls.
@@ -57,7 +51,7 @@ fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint])
     let usual = first_quartile(&who.iter().map(in_calls).collect::<Vec<f64>>());
     let of_io = found.processes.iter().map(|process| in_calls(process) - usual).fold(0.0, f64::max);
     let saves_ns = found.saves_ns - of_io;
-    if saves_ns < found.saves_ns * MAY_BE {
+    if saves_ns < found.saves_ns * thresholds.half_share {
         return None;
     }
     let waiting_ns = cube.sync_points.waited_by_others(who).map_or(saves_ns, |most| most.min(saves_ns));
@@ -69,17 +63,18 @@ fn of_part_of_all(cube: &Cube<'_>, who: &[ProcessId], sync_points: &[SyncPoint])
 }
 
 fn of_group(cube: &Cube<'_>, sync_points: &[SyncPoint]) -> Option<Claim> {
-    let found = late(sync_points)?;
-    if found.last.len() < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return by_turns(sync_points).map(|of| of.claim(words::Place::Calls, sync_points.len()));
+    let thresholds = &cube.run.thresholds;
+    let found = late(thresholds, sync_points)?;
+    if found.last.len() < thresholds.repeated_min as usize || found.saves_ns <= found.all_ns * thresholds.half_share {
+        return by_turns(thresholds, sync_points).map(|of| of.claim(words::Place::Calls, sync_points.len()));
     }
     // At each synchronization point some rank is last.
-    if found.may_be_chance(sync_points) && found.saves_ns < matters_ns(cube) {
+    if found.may_be_chance(thresholds, sync_points) && found.saves_ns < matters_ns(cube) {
         return None;
     }
     // Calls that a log reports without their time may lie in between.
     let own_calls = found.processes.iter().map(|process| unplaced_ns(cube, *process)).fold(0.0, f64::max);
-    if own_calls >= found.saves_ns * MAY_BE {
+    if own_calls >= found.saves_ns * thresholds.half_share {
         return None;
     }
     let own_ns = median(&mut found.last.iter().map(|(_, own, _)| *own).collect::<Vec<f64>>())?;

@@ -12,19 +12,12 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest ranks in the run for a finding about stragglers (ranks that arrive last).
-const RANKS: usize = 3;
-/// Fewest files that a straggler (a rank that arrives last) opens last, for a finding.
-const FEWEST: usize = 2;
-/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
-/// arrivals of any rank.
-const MOSTLY: f64 = 0.7;
-
 /// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let ranks = usize::try_from(cube.run.ranks()).unwrap_or(usize::MAX);
-    if !cube.run.was_log() || ranks < RANKS {
+    if !cube.run.was_log() || ranks < thresholds.several_min as usize {
         return None;
     }
     let together = |cell: &&Cell| {
@@ -43,12 +36,12 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         of.into_iter().map(|(process, ns)| (process, most - ns)).collect()
     };
     let sync_points: Vec<SyncPoint> = by.into_values().filter(|of| of.len() == ranks).map(sync_point).collect();
-    let found = late(&sync_points)?;
+    let found = late(thresholds, &sync_points)?;
     let times = found.last.len();
-    if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
+    if times < thresholds.repeated_min as usize || found.saves_ns <= found.all_ns * thresholds.majority_share {
         return None;
     }
-    if found.may_be_chance(&sync_points) && found.saves_ns < matters_ns(cube) {
+    if found.may_be_chance(thresholds, &sync_points) && found.saves_ns < matters_ns(cube) {
         return None;
     }
     let (of, about) = found.named(cube.run, sync_points.len(), found.saves_ns);

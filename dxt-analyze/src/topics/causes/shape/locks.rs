@@ -8,12 +8,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Locks};
 use std::collections::BTreeSet;
 
-/// Time to take a file lock that nobody holds, ns: a round trip to a lock server.
-const FREE_NS: f64 = 200_000.0;
-
-/// Fewest writes per read for the reads not to be data sieving (reading a block before a part of it is written).
-const FEW_READS: u64 = 4;
-
 /// Substring in the names of ROMIO's hidden files, which hold shared file pointers.
 const POINTER_FILE: &str = ".shfp.";
 
@@ -58,7 +52,7 @@ fn around_each_call(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     };
     let (reads, writes, locks) = (calls(Class::Read), calls(Class::Write), calls(Class::Lock));
     let each = reads.saturating_add(writes) > 0 && locks.saturating_mul(2) >= reads.saturating_add(writes);
-    each && (reads <= writes / FEW_READS || writes == 0)
+    each && (reads <= writes / cube.run.thresholds.few_min || writes == 0)
 }
 
 /// True if most of the waiting time for locks (`savings`, ns by cell) is for the lock of a shared file pointer.
@@ -71,7 +65,7 @@ fn for_shared_pointer(cube: &Cube<'_>, savings: &[(u32, f64)]) -> bool {
     savings.iter().filter(|(index, _)| is(*index)).map(|(_, ns)| ns).sum::<f64>() > all / 2.0
 }
 
-/// Returns the number of locks taken by the program (or, if `inside`, by MPI-IO), and their time in excess of [`FREE_NS`] each, ns by cell
+/// Returns the number of locks taken by the program (or, if `inside`, by MPI-IO), and their time in excess of `server_ns` each, ns by cell
 /// (group of similar calls).
 fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     let mut calls = 0_u64;
@@ -79,7 +73,7 @@ fn waited(cube: &Cube<'_>, inside: bool) -> (u64, Savings) {
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if cell.leaf && cell.class == Class::Lock && cell.inside == inside {
             calls = calls.saturating_add(cell.sums.calls);
-            let more = cell.time_ns() - FREE_NS * cell.sums.calls as f64;
+            let more = cell.time_ns() - cube.run.thresholds.server_ns * cell.sums.calls as f64;
             if more > 0.0 {
                 savings.push((index, more));
             }

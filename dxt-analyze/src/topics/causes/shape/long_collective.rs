@@ -4,12 +4,10 @@ use crate::cube::{Cube, weighted_quantile};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
-
-/// Least time of each rank's call as a part of the median call: a rank with less arrived late, and the others waited for it.
-const CAME_LATE: f64 = 0.5;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
@@ -39,12 +37,18 @@ fn held(cube: &Cube<'_>) -> Vec<Held> {
     let found = longest.into_iter().filter_map(|((file, class), of)| {
         // Over all sizes: ranks may contribute different amounts to one call.
         let usual_ns = weighted_quantile(usual.get_mut(&(file, class))?, 0.5)?;
-        held_by(file, class, &of, usual_ns)
+        held_by(&cube.run.thresholds, file, class, &of, usual_ns)
     });
     found.collect()
 }
 
-fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usual_ns: f64) -> Option<Held> {
+fn held_by(
+    thresholds: &Thresholds,
+    file: FileId,
+    class: Class,
+    of: &BTreeMap<ProcessId, (u64, u64)>,
+    usual_ns: f64,
+) -> Option<Held> {
     let median = |value: &dyn Fn(&(u64, u64)) -> f64| {
         let mut values: Vec<f64> = of.values().map(value).collect();
         crate::shared::stats::median(&mut values)
@@ -54,7 +58,7 @@ fn held_by(file: FileId, class: Class, of: &BTreeMap<ProcessId, (u64, u64)>, usu
     let is_in_it = |call: &&(u64, u64)| call.1 as f64 <= middle && call.1.saturating_add(call.0) as f64 >= middle;
     let in_it = of.values().filter(is_in_it).count();
     // A rank whose call was much shorter arrived late: the others waited for it, so the call itself was not long.
-    if of.values().any(|call| (call.0 as f64) < took_ns * CAME_LATE) {
+    if of.values().any(|call| (call.0 as f64) < took_ns * thresholds.half_share) {
         return None;
     }
     // The call is an outlier by the rule for single calls.
@@ -120,7 +124,7 @@ mod tests {
     fn a_call_is_long_if_all_are_in_it_and_not_if_they_wait_for_one() {
         let held = |of: &[(u64, u64)]| {
             let of = (0..).map(ProcessId).zip(of.iter().copied()).collect();
-            held_by(FileId(0), Class::Write, &of, 2e6).map(|held| held.ranks)
+            held_by(&Thresholds::default(), FileId(0), Class::Write, &of, 2e6).map(|held| held.ranks)
         };
         // Longest call of each rank: duration and begin, ns.
         let (long, short) = ((500_000_000, 1_000_000_000), (3_000_000, 1_497_000_000));

@@ -9,17 +9,12 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Least ratio of the rank's time in calls to the mean over the other ranks, for a finding.
-const LONGER: f64 = 2.0;
-/// Fewest ranks in the run for a finding about one rank that spends longer in calls.
-const FEWEST: u64 = 3;
-
 /// Returns one claim (finding with its saving) per class of calls (reads, writes, opens, metadata, syncs) in which one rank spends far
 /// longer than the others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let ranks = cube.run.ranks();
-    if ranks < FEWEST || cube.run.reduced_ranks() > 0 {
+    if ranks < cube.run.thresholds.several_min || cube.run.reduced_ranks() > 0 {
         return Vec::new();
     }
     let classes = [Class::Read, Class::Write, Class::Open, Class::Metadata, Class::Sync];
@@ -39,7 +34,7 @@ fn of_class(cube: &Cube<'_>, class: Class, ranks: u64) -> Option<Claim> {
     }
     let (&process, &mine) = of_rank.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let others = (of_rank.values().sum::<f64>() - mine) / (ranks - 1) as f64;
-    if mine < others * LONGER {
+    if mine < others * cube.run.thresholds.double_ratio {
         return None;
     }
     let mut savings = Savings::new();

@@ -9,36 +9,15 @@ use crate::model::{Class, ProcessId};
 use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::text::units as show;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest ranks with about the same work (calls and bytes) for their times to be compared.
-const FEWEST: usize = 8;
-/// Largest part of the ranks with the same work that can be slow.
-const AT_MOST: f64 = 0.34;
-/// Largest ratio of a rank's calls and bytes to the median, either way, for equal work.
-const AS_MUCH: f64 = 1.25;
-/// Least ratio of each slow rank's time in calls to the median of the other ranks' times.
-const LONGER: f64 = 1.3;
-/// Least gap between the time of the fastest slow rank and that of the slowest other rank, as a multiple of the spread of the other ranks'
-/// times.
-const GAP: f64 = 1.0;
-/// Part of the other ranks, the fastest, that is left out when their spread is measured.
-const FAST: f64 = 0.1;
-/// Fewest phases (from one synchronization to the next) that are compared.
-const PHASES: usize = 3;
-/// Least part of the phases (from one synchronization to the next) in which each slow rank spends longer in calls than nearly all others: a
-/// single long call is not enough.
-const IN_MOST: f64 = 0.6;
-/// Least part of the other ranks that a rank must exceed in a phase (from one synchronization to the next) to count as longer than nearly
-/// all.
-const NEARLY_ALL: f64 = 0.9;
-
 /// Returns a claim (finding with its saving) for reads and one for writes, about several ranks that spend longer in calls than all others.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
-    if cube.run.ranks() < FEWEST as u64 || cube.run.reduced_ranks() > 0 {
+    if cube.run.ranks() < cube.run.thresholds.calls_min || cube.run.reduced_ranks() > 0 {
         return Vec::new();
     }
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class)).collect()
@@ -52,6 +31,7 @@ struct Does {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let counts = |cell: &&Cell| cell.leaf && cell.class == class && cell.sums.bytes > 0;
     let mut of: BTreeMap<ProcessId, Does> = BTreeMap::new();
     for cell in cube.cells.iter().filter(counts) {
@@ -60,10 +40,10 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         does.bytes += cell.sums.bytes as f64;
         does.ns += cube.wall(cell, cell.time_ns());
     }
-    as_much(&mut of)?;
-    let slow = group(&of.iter().map(|(process, does)| (*process, does.ns)).collect::<Vec<_>>())?;
+    as_much(thresholds, &mut of)?;
+    let slow = group(thresholds, &of.iter().map(|(process, does)| (*process, does.ns)).collect::<Vec<_>>())?;
     let phases = Phases::of(cube, |cell| counts(&cell) && of.contains_key(&cell.process));
-    if !slow.iter().all(|process| phases.is_longer_in_most(*process, &slow)) {
+    if !slow.iter().all(|process| phases.is_longer_in_most(thresholds, *process, &slow)) {
         return None;
     }
     let mut savings = Savings::new();
@@ -73,7 +53,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
             continue;
         }
         let own = phases.time(phase, cell.process);
-        if let Some(others) = phases.others(phase, &slow).filter(|others| *others < own) {
+        if let Some(others) = phases.others(thresholds, phase, &slow).filter(|others| *others < own) {
             savings.push((index, cell.time_ns() * (1.0 - others / own)));
         }
     }
@@ -83,29 +63,31 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     Some(reported(cube, class, &of, &slow, savings))
 }
 
-/// Keeps the ranks with about the median number of calls and bytes; `None` if fewer than [`FEWEST`], or not most of the ranks, remain.
-fn as_much(of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
+/// Keeps the ranks with about the median number of calls and bytes; `None` if fewer than `calls_min`, or not most of the ranks, remain.
+fn as_much(thresholds: &Thresholds, of: &mut BTreeMap<ProcessId, Does>) -> Option<()> {
     let all = of.len();
     let calls = median(&mut of.values().map(|does| does.calls).collect::<Vec<f64>>())?;
     let bytes = median(&mut of.values().map(|does| does.bytes).collect::<Vec<f64>>())?;
-    let like = |mine: f64, usual: f64| mine <= usual * AS_MUCH && mine * AS_MUCH >= usual;
+    let like =
+        |mine: f64, usual: f64| mine <= usual * thresholds.similar_ratio && mine * thresholds.similar_ratio >= usual;
     of.retain(|_, does| like(does.calls, calls) && like(does.bytes, bytes));
-    (of.len() >= FEWEST && of.len() * 2 > all).then_some(())
+    (of.len() >= (thresholds.calls_min as usize) && of.len() * 2 > all).then_some(())
 }
 
 /// Returns the processes, at least two, whose times in calls are above all others by a clear gap; `None` if there is no such gap. `times`:
 /// ns.
-fn group(times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
+fn group(thresholds: &Thresholds, times: &[(ProcessId, f64)]) -> Option<BTreeSet<ProcessId>> {
     let mut times = times.to_vec();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let most = (times.len() as f64 * AT_MOST) as usize;
+    let most = (times.len() as f64 * thresholds.third_share) as usize;
     let stands_off = |size: &usize| {
         let (others, slow) = times.split_at(times.len() - size);
         let (Some(longest), Some(least)) = (others.last(), slow.first()) else { return None };
-        let fast = others.get((others.len() as f64 * FAST) as usize)?.1;
+        let fast = others.get((others.len() as f64 * thresholds.some_share) as usize)?.1;
         let usual = others.get(others.len() / 2)?.1;
         let gap = least.1 - longest.1;
-        (least.1 >= usual * LONGER && gap >= (longest.1 - fast) * GAP).then_some((least.1 / longest.1.max(1.0), *size))
+        (least.1 >= usual * thresholds.similar_ratio && gap >= longest.1 - fast)
+            .then_some((least.1 / longest.1.max(1.0), *size))
     };
     let found = (2..=most).filter_map(|size| stands_off(&size)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(times.split_off(times.len() - found.1).into_iter().map(|(process, _)| process).collect())
@@ -138,25 +120,25 @@ impl Phases {
     }
 
     /// Returns the median time in calls of all processes that are not slow, in one phase (from one synchronization to the next), ns; `None`
-    /// if there are fewer than [`FEWEST`] / 2 such processes.
-    fn others(&self, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
+    /// if there are fewer than `calls_min` / 2 such processes.
+    fn others(&self, thresholds: &Thresholds, phase: usize, slow: &BTreeSet<ProcessId>) -> Option<f64> {
         let all = self.sorted(phase, slow);
-        all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= FEWEST)
+        all.get(all.len() / 2).copied().filter(|_| all.len() * 2 >= thresholds.calls_min as usize)
     }
 
-    fn is_longer_in_most(&self, process: ProcessId, slow: &BTreeSet<ProcessId>) -> bool {
+    fn is_longer_in_most(&self, thresholds: &Thresholds, process: ProcessId, slow: &BTreeSet<ProcessId>) -> bool {
         let (mut longer, mut compared) = (0_usize, 0_usize);
         for (phase, of) in &self.0 {
             let Some(mine) = of.get(&process) else { continue };
             let others = self.sorted(*phase, slow);
-            if others.len() * 2 < FEWEST {
+            if others.len() * 2 < thresholds.calls_min as usize {
                 continue;
             }
             compared += 1;
-            let nearly_all = others.get((others.len() as f64 * NEARLY_ALL) as usize);
+            let nearly_all = others.get((others.len() as f64 * thresholds.nearly_all_share) as usize);
             longer += usize::from(nearly_all.is_none_or(|theirs| mine >= theirs));
         }
-        compared >= PHASES && longer as f64 >= compared as f64 * IN_MOST
+        compared >= (thresholds.several_min as usize) && longer as f64 >= compared as f64 * thresholds.majority_share
     }
 }
 
@@ -207,7 +189,7 @@ mod tests {
 
     fn found(times: &[f64]) -> usize {
         let of: Vec<(ProcessId, f64)> = times.iter().enumerate().map(|(at, ns)| (ProcessId::at(at), *ns)).collect();
-        group(&of).map_or(0, |slow| slow.len())
+        group(&Thresholds::default(), &of).map_or(0, |slow| slow.len())
     }
 
     #[test]

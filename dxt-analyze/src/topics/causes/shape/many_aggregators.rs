@@ -7,26 +7,10 @@ use crate::cube::reading::callers::collective_callers;
 use crate::findings::{About, Code};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
-
-/// Fewest aggregators whose durations form steps (multiples of the service time).
-const SEVERAL: usize = 3;
-/// Largest deviation of a duration from its step, as a part of the service time.
-const OFF: f64 = 0.4;
-/// Largest delay between the first and the last begin of the pieces of one collective call, as a part of the service time.
-const TOGETHER: f64 = 0.5;
-/// Most bytes of a collective call, over all ranks, for which one request suffices and more aggregators gain nothing.
-pub const SMALL_CALL: u64 = 512 << 10;
-/// Least part of the time of all pieces that is in phases (from one synchronization to the next) in which durations form steps.
-const MOST: f64 = 0.6;
-/// Least service time of a request for a finding, ns.
-const SERVICE_NS: f64 = 1e6;
-/// Least service time per byte, ns: if less, the time is due to the bytes, not to the number of requests.
-const NS_PER_BYTE: f64 = 10.0;
-/// Fewest phases (from one synchronization to the next) in which durations form steps (multiples of the service time).
-const PHASES: usize = 3;
 
 /// The only call of an aggregator in a phase (from one synchronization to the next).
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +29,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         let data = matches!(cell.class, Class::Read | Class::Write);
         let is = cell.leaf && cell.inside && data;
-        if !is || callers.get(&cell.file).is_none_or(|who| who.len() < SEVERAL) {
+        if !is || callers.get(&cell.file).is_none_or(|who| who.len() < cube.run.thresholds.several_min as usize) {
             continue;
         }
         let began = cell.sums.longest_began();
@@ -61,6 +45,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 type Pieces = BTreeMap<usize, BTreeMap<ProcessId, Option<Piece>>>;
 
 fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let (mut all, mut in_steps, mut services) = (0.0, 0.0, Vec::new());
     let mut savings = Savings::new();
     let mut most = 0;
@@ -68,14 +53,14 @@ fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
         let Some(pieces) = pieces.into_values().collect::<Option<Vec<Piece>>>() else { continue };
         let time: f64 = pieces.iter().map(|piece| piece.ns).sum();
         all += time;
-        if let Some(service) = service(&pieces) {
+        if let Some(service) = service(thresholds, &pieces) {
             in_steps += time;
             services.push(service);
             most = most.max(pieces.len());
             savings.extend(pieces.iter().map(|piece| (piece.index, (piece.ns - service).max(0.0))));
         }
     }
-    if services.len() < PHASES || in_steps < all * MOST {
+    if services.len() < thresholds.several_min as usize || in_steps < all * thresholds.majority_share {
         return None;
     }
     let mean = services.iter().sum::<f64>() / services.len() as f64;
@@ -89,18 +74,21 @@ fn of_file(cube: &Cube<'_>, file: FileId, class: Class, by: Pieces) -> Option<Cl
 }
 
 /// Returns the service time of a request, ns, if the durations show that the calls were served one after another; else `None`.
-fn service(pieces: &[Piece]) -> Option<f64> {
+fn service(thresholds: &Thresholds, pieces: &[Piece]) -> Option<f64> {
     let mut times: Vec<f64> = pieces.iter().map(|piece| piece.ns).collect();
     times.sort_by(f64::total_cmp);
     // From the longest call: the first may have arrived earlier than the others.
     let service = times.last()? / times.len() as f64;
-    let steps = (1..).zip(&times).all(|(step, ns)| (ns - service * f64::from(step)).abs() <= service * OFF);
+    let steps =
+        (1..).zip(&times).all(|(step, ns)| (ns - service * f64::from(step)).abs() <= service * thresholds.third_share);
     let begins = || pieces.iter().filter_map(|piece| piece.began);
     let apart = begins().max().unwrap_or(0).saturating_sub(begins().min().unwrap_or(0));
     let bytes = pieces.iter().fold(0_u64, |sum, piece| sum.saturating_add(piece.bytes));
-    let by_request = service >= SERVICE_NS.max(bytes as f64 / times.len() as f64 * NS_PER_BYTE);
-    let is = times.len() >= SEVERAL && steps && apart as f64 <= service * TOGETHER;
-    (is && by_request && bytes <= SMALL_CALL).then_some(service)
+    let by_request = service
+        >= (thresholds.slow_small_ns as f64).max(bytes as f64 / times.len() as f64 * thresholds.convert_ns_per_byte);
+    let is =
+        times.len() >= (thresholds.several_min as usize) && steps && apart as f64 <= service * thresholds.half_share;
+    (is && by_request && bytes <= thresholds.half_time_bytes).then_some(service)
 }
 
 #[cfg(test)]
@@ -110,7 +98,9 @@ mod tests {
     #[test]
     fn steps_are_reported_from_what_takes_its_time() {
         let piece = |ms: &f64, bytes: u64, began: u64| Piece { index: 0, ns: ms * 1e6, bytes, began: Some(began) };
-        let of = |ms: &[f64], bytes| service(&ms.iter().map(|ms| piece(ms, bytes, 0)).collect::<Vec<Piece>>());
+        let of = |ms: &[f64], bytes| {
+            service(&Thresholds::default(), &ms.iter().map(|ms| piece(ms, bytes, 0)).collect::<Vec<Piece>>())
+        };
         assert_eq!(of(&[60.0, 30.0, 90.0, 120.0], 32_768), Some(30e6));
         assert_eq!(of(&[28.0, 31.0, 30.0, 29.0], 32_768), None, "all at once");
         assert_eq!(of(&[30.0, 30.0, 30.0, 120.0], 32_768), None, "one is slow");
@@ -121,6 +111,6 @@ mod tests {
         assert_eq!(of(&[30.0, 60.0, 90.0], 32 << 20), None, "their bytes take that long");
         let apart: Vec<Piece> =
             [30.0, 60.0, 90.0].iter().zip([0, 20_000_000, 40_000_000]).map(|(ms, at)| piece(ms, 4096, at)).collect();
-        assert_eq!(service(&apart), None, "they have begun one after another");
+        assert_eq!(service(&Thresholds::default(), &apart), None, "they have begun one after another");
     }
 }

@@ -2,45 +2,16 @@
 //! transfer, which one file or memory would avoid.
 
 use super::put_together::saved_ns;
-use super::whole_files::IN_A_GO;
 use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::replay::Savings;
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::OpClass;
-
-/// Fewest small files in the run for a finding about them.
-const MANY: usize = 32;
-/// Fewest temporary files in the run for a finding about them.
-const SEVERAL: usize = 16;
-/// Most bytes moved per open of a small file.
-const SMALL: u64 = 512 << 10;
-/// Most opens of a small file per process, on average: repeated opens have a finding of their own.
-const OPENS: f64 = 2.0;
-/// Most opens per process, in place of [`OPENS`], if there are very many files that are moved by one call each: repeated passes over a set
-/// of samples open each file once per pass.
-const PASSES: f64 = 64.0;
-/// Least share of small files in the run's opens, for a finding.
-const MOST: f64 = 0.8;
-/// Least mean time of an open (or of moving a tiny file), ns, for small files to matter: an idle server is faster.
-const SLOW_OPEN_NS: f64 = 600_000.0;
-/// Number of small files from which they matter even if opens are fast.
-const VERY_MANY: usize = 1000;
-/// Share of closes in the time of all calls on small files from which there is no finding about small files, since the finding about slow
-/// closes is more specific.
-const IN_CLOSES: f64 = 0.6;
-/// Least mean duration of closes of small files, ns, for them to count as slow.
-const SLOW_CLOSE_NS: f64 = 5_000_000.0;
-/// Most bytes moved per open for which the transfer's time is due to the number of requests, not to the bytes.
-const TINY: u64 = 64 << 10;
-/// Time of a call on a file kept in memory, ns: what remains of a temporary file's cost.
-const IN_MEMORY_NS: f64 = 2_000.0;
-/// Time to read or write one byte of a file kept in memory, ns: what remains of a temporary file's cost.
-const NS_PER_BYTE: f64 = 1.0;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -88,8 +59,8 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 impl Kind {
     /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small, or if a file that stays is opened
     /// more than `opens` times per process on average.
-    fn of(file: &Use, processes: usize, opens: f64) -> Option<Self> {
-        let small = file.read.saturating_add(file.written) / file.opens.max(1) <= SMALL;
+    fn of(thresholds: &Thresholds, file: &Use, processes: usize, opens: f64) -> Option<Self> {
+        let small = file.read.saturating_add(file.written) / file.opens.max(1) <= thresholds.half_time_bytes;
         let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
         match (file.removed, file.written > 0, file.read > 0) {
             // An empty file that is removed is a marker: its name is its content.
@@ -102,14 +73,18 @@ impl Kind {
 }
 
 fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let opened = |times: f64| -> BTreeMap<FileId, &Use> {
-        let is = |(of, processes): &(Use, BTreeSet<ProcessId>)| Kind::of(of, processes.len(), times) == Some(kind);
+        let is = |(of, processes): &(Use, BTreeSet<ProcessId>)| {
+            Kind::of(thresholds, of, processes.len(), times) == Some(kind)
+        };
         uses.iter().filter(|(_, of)| is(of)).map(|(file, (of, _))| (*file, of)).collect()
     };
-    let in_passes = opened(PASSES);
-    let passes = in_passes.len() >= VERY_MANY && in_a_go(cube, &in_passes);
-    let mine = if passes { in_passes } else { opened(OPENS) };
-    let fewest = if kind == Kind::Temporary { SEVERAL } else { MANY };
+    let in_passes = opened(thresholds.hundred_calls_min as f64);
+    let passes = in_passes.len() >= (thresholds.thousand_calls_min as usize) && in_a_go(cube, &in_passes);
+    let mine = if passes { in_passes } else { opened(thresholds.repeated_min as f64) };
+    let fewest =
+        if kind == Kind::Temporary { thresholds.many_calls_min as usize } else { thresholds.more_calls_min as usize };
     if mine.len() < fewest {
         return None;
     }
@@ -140,11 +115,11 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             closes.1 += usual;
         }
         let less = match kind {
-            Kind::Temporary => usual - calls * IN_MEMORY_NS - moved * NS_PER_BYTE,
+            Kind::Temporary => usual - calls * thresholds.in_memory_ns - moved * thresholds.transfer_ns_per_byte,
             // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
-            _ if data => saved_ns(usual, cell.sums.bytes, cell.sums.calls),
+            _ if data => saved_ns(thresholds, usual, cell.sums.bytes, cell.sums.calls),
             _ => usual,
         };
         if less > 0.0 {
@@ -152,11 +127,12 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             by_itself += if data { less } else { 0.0 };
         }
     }
-    let tiny = bytes <= opens.0.saturating_mul(TINY);
+    let tiny = bytes <= opens.0.saturating_mul(thresholds.small_bytes);
     let each = if tiny { opens.1.max(by_itself) } else { opens.1 };
-    let slow = each >= SLOW_OPEN_NS * opens.0 as f64 || mine.len() >= VERY_MANY;
-    let most = opens.0 as f64 >= all_opens as f64 * MOST;
-    let in_closes = closes.1 >= time * IN_CLOSES && closes.1 >= closes.0 as f64 * SLOW_CLOSE_NS;
+    let slow = each >= thresholds.server_ns * opens.0 as f64 || mine.len() >= thresholds.thousand_calls_min as usize;
+    let most = opens.0 as f64 >= all_opens as f64 * thresholds.most_share;
+    let in_closes =
+        closes.1 >= time * thresholds.majority_share && closes.1 >= closes.0 as f64 * thresholds.slow_call_ns as f64;
     if savings.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
         return None;
     }
@@ -176,7 +152,7 @@ fn in_a_go(cube: &Cube<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
             _ => {}
         }
     }
-    moves <= opens.saturating_mul(IN_A_GO)
+    moves <= opens.saturating_mul(cube.run.thresholds.repeated_min)
 }
 
 fn calls_of(files: &BTreeMap<FileId, &Use>) -> u64 {

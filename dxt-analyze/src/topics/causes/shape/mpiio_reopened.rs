@@ -10,9 +10,6 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Fewest opens of a file by a process for a finding.
-const AGAIN: u64 = 4;
-
 /// Opens and closes of one file by one process, through MPI-IO.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -40,7 +37,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             of.library_ns += cell.time_ns();
         }
     }
-    uses.retain(|_, of| of.opens >= AGAIN);
+    uses.retain(|_, of| of.opens >= cube.run.thresholds.few_min);
     let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
         if let Some(of) = uses.get(&(cell.file, cell.process)) {

@@ -1,6 +1,5 @@
 //! Collective calls that go through fewer aggregators than possible because the program sets a hint.
 
-use super::many_aggregators::SMALL_CALL;
 use crate::cube::reading::callers::collective_callers;
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::{About, Code};
@@ -11,12 +10,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::meta::HintOrigin;
-
-/// Fewest aggregators that the finding proposes in place of one, even on fewer nodes.
-const ENOUGH: usize = 4;
-
-/// Threshold for aggregators: a process that moves less than 1/`LITTLE` of the busiest process's bytes does not count as one.
-const LITTLE: u64 = 20;
 
 /// Hints that set the number of aggregators: MPI's own, and Open MPI's parameter.
 const KEYS: [&str; 2] = ["cb_nodes", "io_ompio_num_aggregators"];
@@ -35,6 +28,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn of_file(cube: &Cube<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: usize, key: &str) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let data = |cell: &&Cell| cell.file == file && matches!(cell.class, Class::Read | Class::Write);
     let mut moved: BTreeMap<ProcessId, u64> = BTreeMap::new();
     // More aggregators would split a request that one holds: the median request, by bytes, must be larger.
@@ -43,17 +37,20 @@ fn of_file(cube: &Cube<'_>, file: FileId, callers: &BTreeSet<ProcessId>, asked: 
         add(moved.entry(cell.process).or_default(), cell.sums.bytes);
         sizes.push((cell.sums.bytes as f64 / cell.sums.calls.max(1) as f64, cell.sums.bytes as f64));
     }
-    if weighted_quantile(&mut sizes, 0.5).is_none_or(|bytes| bytes <= SMALL_CALL as f64) {
+    if weighted_quantile(&mut sizes, 0.5).is_none_or(|bytes| bytes <= thresholds.half_time_bytes as f64) {
         return None;
     }
     // Writes of HDF5's own metadata do not count.
     let most = moved.values().copied().max().unwrap_or(0);
-    let aggregators: BTreeSet<ProcessId> =
-        moved.into_iter().filter(|(_, bytes)| *bytes >= most / LITTLE).map(|(process, _)| process).collect();
+    let aggregators: BTreeSet<ProcessId> = moved
+        .into_iter()
+        .filter(|(_, bytes)| *bytes as f64 >= most as f64 * thresholds.minor_share)
+        .map(|(process, _)| process)
+        .collect();
     let on = callers.iter().filter_map(|process| cube.run.process(*process)).map(|process| process.node);
     let nodes = on.collect::<BTreeSet<u32>>().len();
     // With two or more on a node, it is unknown if more would be faster.
-    let enough = if aggregators.len() == 1 { nodes.max(ENOUGH) } else { nodes };
+    let enough = if aggregators.len() == 1 { nodes.max(thresholds.few_min as usize) } else { nodes };
     let could = callers.len().min(enough);
     if aggregators.is_empty() || aggregators.len() > asked || could <= aggregators.len() {
         return None;

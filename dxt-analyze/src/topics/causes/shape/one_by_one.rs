@@ -11,16 +11,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest serialized ranks: two or three follow one another by chance.
-const FEWEST: usize = 4;
-/// Least ratio of time in calls, summed over ranks, to the length of the phase from its first to its last call: ranks do not pause.
-const WITHOUT_PAUSE: f64 = 0.8;
-/// Largest ratio of the sum of the ranks' time spans (each from the rank's first to its last call) to the span of all ranks together: a
-/// larger sum means that ranks overlap.
-const BESIDE: f64 = 1.1;
-/// Least part of the changes from one rank to the next at which the next begins as the other ends.
-const HANDED_ON: f64 = 0.8;
-
 /// A phase (from one synchronization or pause to the next) in which ranks are serialized (do their I/O one after another).
 #[derive(Debug, Default)]
 struct Turns {
@@ -40,7 +30,7 @@ struct Turns {
 /// one after another.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
-    if !cube.slots.ranks_met || (cube.run.ranks() as usize) < FEWEST {
+    if !cube.slots.ranks_met || (cube.run.ranks() as usize) < cube.run.thresholds.few_min as usize {
         return None;
     }
     // Aggregators follow one another even in a healthy run.
@@ -120,6 +110,7 @@ fn of_phase(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
 }
 
 fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
+    let thresholds = &cube.run.thresholds;
     // Time in calls, and span from the first to the last call.
     let mut by: BTreeMap<ProcessId, (f64, (u64, u64))> = BTreeMap::new();
     let joined = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
@@ -128,7 +119,7 @@ fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
         *in_calls += cube.wall(cell, cell.time_ns());
         *turn = span(cell).map_or(*turn, |of| joined(*turn, of));
     }
-    if by.len() < FEWEST {
+    if by.len() < thresholds.few_min as usize {
         return None;
     }
     let long = |of: (u64, u64)| of.1.saturating_sub(of.0) as f64;
@@ -136,8 +127,8 @@ fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     let turns: f64 = by.values().map(|(_, turn)| long(*turn)).sum();
     let in_calls = || by.values().map(|(in_calls, _)| *in_calls);
     let (all, longest) = (in_calls().sum::<f64>(), in_calls().fold(0.0, f64::max));
-    let one_at_a_time = all >= length * WITHOUT_PAUSE && turns <= length * BESIDE;
-    let is = one_at_a_time && handed_on_by(cells.iter().copied()) >= HANDED_ON;
+    let one_at_a_time = all >= length * thresholds.most_share && turns <= length * thresholds.similar_ratio;
+    let is = one_at_a_time && handed_on_by(cells.iter().copied()) >= thresholds.most_share;
     let has = |class: Class| cells.iter().any(|cell| cell.class == class);
     is.then(|| Turns {
         ranks: by.len(),

@@ -9,32 +9,26 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Largest size octave (bit length of the bytes) of requests for which the wait, not the transfer, dominates: below 256 KiB.
-const SMALL: u8 = 18;
-/// Time per call through the page cache, ns, used if the run has no calls through the page cache to compare with.
-const NS_PER_CALL: f64 = 2_000.0;
-/// Time per byte through the page cache, ns, used if the run has no calls through the page cache to compare with.
-const NS_PER_BYTE: f64 = 1.0;
-/// Fewest calls through the page cache for their mean duration to be used.
-const ENOUGH: u64 = 10;
-
 /// Returns claims (findings with their savings) about synchronous writes, and about reads and writes that bypass the cache.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let plain = plain(cube);
-    let is = |class: Class, wanted: fn(&Cell, Manner) -> bool| {
+    let is = |class: Class, wanted: &dyn Fn(&Cell, Manner) -> bool| {
         let counts = move |cell: &Cell| {
             let manner = cube.stream(cell).map_or_else(Manner::default, |stream| stream.manner);
             cell.leaf && cell.class == class && wanted(cell, manner)
         };
         sums(cube, &plain, class, counts)
     };
-    let small = |cell: &Cell, manner: Manner| manner.is_direct() && !manner.is_through() && cell.size <= SMALL;
+    let small = |cell: &Cell, manner: Manner| {
+        manner.is_direct() && !manner.is_through() && cell.is_below(cube.run.thresholds.direct_bytes)
+    };
     let through =
         |(of, all)| Claim::on_files(cube, Code::WRITTEN_THROUGH, all, |lost| words::written_through(&of, lost));
     let direct = |(of, all)| Claim::on_files(cube, Code::PAST_CACHE, all, |lost| words::past_cache(&of, lost));
-    let mut out: Vec<Claim> = is(Class::Write, |_, manner| manner.is_through()).map(through).into_iter().collect();
-    out.extend([Class::Read, Class::Write].into_iter().filter_map(|class| is(class, small)).map(direct));
+    let mut out: Vec<Claim> =
+        is(Class::Write, &|_: &Cell, manner: Manner| manner.is_through()).map(through).into_iter().collect();
+    out.extend([Class::Read, Class::Write].into_iter().filter_map(|class| is(class, &small)).map(direct));
     out
 }
 
@@ -50,7 +44,7 @@ fn plain(cube: &Cube<'_>) -> BTreeMap<(Class, u8), f64> {
         add(&mut sums.0, cell.sums.calls);
         sums.1 += cell.time_ns();
     }
-    of.retain(|_, (calls, _)| *calls >= ENOUGH);
+    of.retain(|_, (calls, _)| *calls >= cube.run.thresholds.calls_min);
     of.into_iter().map(|(key, (calls, time))| (key, time / calls as f64)).collect()
 }
 
@@ -60,6 +54,7 @@ fn sums(
     class: Class,
     counts: impl Fn(&Cell) -> bool,
 ) -> Option<(words::Uncached, Savings)> {
+    let thresholds = &cube.run.thresholds;
     let mut found = words::Uncached { class, calls: 0, bytes: 0, time_ns: 0.0, flags: BTreeMap::new() };
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
@@ -67,7 +62,9 @@ fn sums(
         add(&mut found.calls, cell.sums.calls);
         add(&mut found.bytes, cell.sums.bytes);
         found.time_ns += cell.time_ns();
-        let else_ns = plain.get(&(class, cell.size)).map_or(calls * NS_PER_CALL + bytes * NS_PER_BYTE, |ns| ns * calls);
+        let else_ns = plain
+            .get(&(class, cell.size))
+            .map_or(calls * thresholds.in_memory_ns + bytes * thresholds.transfer_ns_per_byte, |ns| ns * calls);
         if cell.time_ns() > else_ns {
             savings.push((index, cell.time_ns() - else_ns));
             let manner = cube.stream(cell).map_or_else(Manner::default, |stream| stream.manner);

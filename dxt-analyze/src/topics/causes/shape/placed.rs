@@ -2,18 +2,11 @@
 
 use crate::cube::Cube;
 use crate::model::{Class, FileId, ProcessId};
+use crate::thresholds::Thresholds;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of a storage target in the time of all calls of a phase (from one synchronization or pause to the next) or class (reads, writes,
-/// ...) below which the target counts as unused.
-pub(super) const BARELY: f64 = 0.02;
-/// Fewest files on each target for an even placement not to be chance.
-const FILES: usize = 3;
-/// Least part of the time of a class (reads, writes, ...) that is on files with one stripe count, for this count to be reported.
-const MOST: f64 = 0.8;
-
 /// Returns the stripe count of the files with most of the time of a class of calls (reads, writes, ...); `None` if no single count has
-/// [`MOST`] of it.
+/// `most_share` of it.
 pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
     let (mut by, mut all) = (BTreeMap::<u32, f64>::new(), 0.0);
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class && !cell.targets.is_empty()) {
@@ -22,7 +15,7 @@ pub(super) fn stripes_of_most(cube: &Cube<'_>, class: Class) -> Option<u32> {
             *by.entry(*count).or_default() += cell.time_ns();
         }
     }
-    by.into_iter().find(|(_, ns)| *ns >= all * MOST).map(|(count, _)| count)
+    by.into_iter().find(|(_, ns)| *ns >= all * cube.run.thresholds.most_share).map(|(count, _)| count)
 }
 
 /// Storage targets that hold the files used by one class of calls (reads, writes, ...).
@@ -56,7 +49,9 @@ impl Placed {
             }
             own &= *users.entry(cell.file).or_insert(cell.process) == cell.process;
         }
-        let used = |(all, of): &(f64, BTreeMap<u32, f64>)| of.values().filter(|ns| **ns >= all * BARELY).count() as f64;
+        let used = |(all, of): &(f64, BTreeMap<u32, f64>)| {
+            of.values().filter(|ns| **ns >= all * cube.run.thresholds.barely_share).count() as f64
+        };
         let time: f64 = phases.values().map(|phase| phase.0).sum();
         let at_once = phases.values().map(|phase| phase.0 * used(phase)).sum::<f64>() / time.max(1.0);
         Self { at_once, own, files, known: known.len() }
@@ -64,9 +59,13 @@ impl Placed {
 
     /// True if the file system seems to have only the `used` targets: each file is on one target, many files lie evenly on the used ones,
     /// and no call reaches any other.
-    pub(super) fn is_all_there_is(&self, used: usize) -> bool {
+    pub(super) fn is_all_there_is(&self, thresholds: &Thresholds, used: usize) -> bool {
         let counts = || self.files.values().map(BTreeSet::len);
         let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
-        used > 1 && self.known == used && self.own && least >= FILES && most <= least.saturating_mul(2)
+        used > 1
+            && self.known == used
+            && self.own
+            && least >= (thresholds.several_min as usize)
+            && most <= least.saturating_mul(2)
     }
 }

@@ -8,20 +8,11 @@ use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::common::Who;
 use crate::words::shape::{self as words, Awaited as What};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Largest mean interval between failed calls, ns: a process with longer ones does other work, such as looking for a stop file after each
-/// step.
-const SELDOM_NS: f64 = 1e9;
-/// Pause between failed calls, as a multiple of their usual interval, from which they belong to two waits.
-const PAUSE: f64 = 3.0;
-/// Threshold for work during a wait: part of the wait's time windows with work, and part of such a window that is in reads or writes.
-const WORKS: f64 = 0.25;
-/// Least part of the waiting time that is for one file, for the finding to name the file.
-const MOST: f64 = 0.8;
 
 impl What {
     /// Returns what a process waits for, by class and errno of the failed call (Linux numbers): lock file (`EEXIST`), file lock (`EAGAIN`
@@ -38,11 +29,11 @@ impl What {
 
 impl What {
     /// Returns the fewest failed calls that make a wait: a process may go on without a file after a few failures, but not without a lock.
-    const fn fewest(self) -> u64 {
+    const fn fewest(self, thresholds: &Thresholds) -> u64 {
         match self {
-            Self::Lock => 2,
-            Self::LockFile => 4,
-            Self::File => 8,
+            Self::Lock => thresholds.repeated_min,
+            Self::LockFile => thresholds.few_min,
+            Self::File => thresholds.calls_min,
         }
     }
 }
@@ -80,6 +71,7 @@ struct Waited {
 /// Returns one claim (finding with its saving) about lock files, one about file locks, and one about files that do not exist yet.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
+    let thresholds = &cube.run.thresholds;
     let asked = asked(cube);
     if asked.is_empty() {
         return Vec::new();
@@ -92,9 +84,9 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         }
         let enough = |wait: &Wait| {
             let (calls, ns) = (asked.calls(wait), length(cube, &asked, wait));
-            calls >= what.fewest() && ns <= SELDOM_NS * calls as f64
+            calls >= what.fewest(thresholds) && ns <= thresholds.seldom_ns as f64 * calls as f64
         };
-        let mut waits = waits(&asked);
+        let mut waits = waits(thresholds, &asked);
         // If it is recorded when the file existed, [`super::found_late`] reports the wait.
         let known = |wait: &Wait| what == What::File && is_found(cube, (process, file), wait);
         waits.retain(|wait| enough(wait) && !known(wait) && !others.is_work(cube, process, (what, file), wait));
@@ -167,7 +159,7 @@ fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
 
 /// Calls of each process that show if it does other work between its polls.
 pub(super) struct Others {
-    /// Time windows of a process that spends at least the part [`WORKS`] of the window in reads and writes.
+    /// Time windows of a process that spends at least the part `quarter_share` of the window in reads and writes.
     moves: BTreeSet<(ProcessId, u16)>,
     /// Time windows of a process with successful calls: the file that they are on, or `None` for several files.
     calls: BTreeMap<(ProcessId, u16), Option<FileId>>,
@@ -188,7 +180,10 @@ impl Others {
                 *file = file.filter(|file| *file == cell.file);
             }
         }
-        let moves = times.into_iter().filter(|((_, slot), ns)| *ns >= width(cube, *slot) * WORKS).map(|(at, _)| at);
+        let moves = times
+            .into_iter()
+            .filter(|((_, slot), ns)| *ns >= width(cube, *slot) * cube.run.thresholds.quarter_share)
+            .map(|(at, _)| at);
         Self { moves: moves.collect(), calls }
     }
 
@@ -206,7 +201,7 @@ impl Others {
         let span = (process, behind)..(process, (*last).max(behind));
         let busy = self.moves.range(span.clone()).count();
         let elsewhere = self.calls.range(span).filter(|(_, on)| **on != Some(file)).count();
-        let most = between as f64 * WORKS;
+        let most = between as f64 * cube.run.thresholds.quarter_share;
         let phase = |slot: u16| cube.slots.phase(usize::from(slot));
         // After a refused lock, a process may look at other files before it retries (SQLite: the journal).
         let elsewhere = if what == What::Lock { 0 } else { elsewhere };
@@ -223,10 +218,10 @@ fn width(cube: &Cube<'_>, slot: u16) -> f64 {
 type Wait = (u16, u16);
 
 /// Returns the waits: sequences of failed calls without a long pause or a success between them, followed by a success.
-fn waits(asked: &Asked) -> Vec<Wait> {
+fn waits(thresholds: &Thresholds, asked: &Asked) -> Vec<Wait> {
     let slots: Vec<u16> = asked.failed.keys().copied().collect();
     let mut apart: Vec<f64> = slots.windows(2).map(|pair| f64::from(pair[1] - pair[0])).collect();
-    let pause = median(&mut apart).unwrap_or(1.0) * PAUSE;
+    let pause = median(&mut apart).unwrap_or(1.0) * thresholds.treble_ratio;
     let found = |from: u16, until: u16| asked.found.range(from..until).next().is_some();
     let mut out: Vec<Wait> = Vec::new();
     for slot in slots {
@@ -255,7 +250,7 @@ fn claim(cube: &Cube<'_>, what: What, waited: Waited) -> Option<Claim> {
     let (longest, most) = waited.by_process.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let (file, on_file) = waited.by_file.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
     let all: f64 = waited.by_file.values().sum();
-    let one = *on_file >= all * MOST;
+    let one = *on_file >= all * cube.run.thresholds.most_share;
     let name = cube.run.file_name(*file).to_owned();
     let rank = cube
         .run

@@ -2,18 +2,14 @@
 
 use crate::cube::{Cell, Cube};
 use crate::replay::Savings;
-
-/// Time per byte of long requests, ns (equals 1 GB/s).
-const NS_PER_BYTE: f64 = 1.0;
-/// Request length, bytes, at which half of the saving is left, as half of the time is due to the bytes.
-const HALF: f64 = 524_288.0;
+use crate::thresholds::Thresholds;
 
 /// Returns the time saved by merging `calls` requests that take `time_ns` and move `bytes` in all: the longer the requests are already, the
 /// less.
 #[must_use]
-pub fn saved_ns(time_ns: f64, bytes: u64, calls: u64) -> f64 {
-    let bytes = bytes as f64;
-    (time_ns - bytes * NS_PER_BYTE).min(time_ns * HALF / (HALF + bytes / calls.max(1) as f64))
+pub fn saved_ns(thresholds: &Thresholds, time_ns: f64, bytes: u64, calls: u64) -> f64 {
+    let (bytes, half) = (bytes as f64, thresholds.half_time_bytes as f64);
+    (time_ns - bytes * thresholds.transfer_ns_per_byte).min(time_ns * half / (half + bytes / calls.max(1) as f64))
 }
 
 /// Returns the time saved by merging the calls of each cell (group of similar calls of a process) that `is` selects, ns.
@@ -22,7 +18,7 @@ pub fn put_together(cube: &Cube<'_>, is: impl Fn(&Cell) -> bool) -> Savings {
     let less = |(index, cell): (u32, &Cell)| {
         // Outliers would be as long in any form.
         let usual = cell.time_ns() - cell.beyond_ns(1.0);
-        (index, saved_ns(usual, cell.sums.bytes, cell.sums.calls))
+        (index, saved_ns(&cube.run.thresholds, usual, cell.sums.bytes, cell.sums.calls))
     };
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));
     theirs.map(less).filter(|(_, ns)| *ns > 0.0).collect()
@@ -34,9 +30,9 @@ mod tests {
 
     #[test]
     fn the_longer_requests_are_the_less_is_promised() {
-        assert!((saved_ns(1e6, 1, 1) - 1e6).abs() < 10.0);
-        assert!((saved_ns(1e9, 512 << 10, 1) - 0.5e9).abs() < 1e3);
+        assert!((saved_ns(&Thresholds::default(), 1e6, 1, 1) - 1e6).abs() < 10.0);
+        assert!((saved_ns(&Thresholds::default(), 1e9, 512 << 10, 1) - 0.5e9).abs() < 1e3);
         // At most the time beyond that of the bytes themselves.
-        assert!((saved_ns(1e6, 900_000, 100) - 1e5).abs() < 1e-6);
+        assert!((saved_ns(&Thresholds::default(), 1e6, 900_000, 100) - 1e5).abs() < 1e-6);
     }
 }

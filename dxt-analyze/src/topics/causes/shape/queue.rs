@@ -1,7 +1,7 @@
 //! Calls that queue at few storage targets. In a queue, the first call of each burst is served at once and the others wait: many durations
 //! are similar, and few are far below. Without a queue, log durations spread as far down as up.
 
-use super::placed::{BARELY, Placed, stripes_of_most};
+use super::placed::{Placed, stripes_of_most};
 use super::shared_block::{SharedBlock, joins};
 use crate::cube::reading::served::Served;
 use crate::cube::{Cell, Cube, weighted_quantile};
@@ -12,38 +12,6 @@ use crate::sum::Sum;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Fewest calls in flight per target that make a queue.
-const IN_FLIGHT: f64 = 3.0;
-/// Most targets that the estimated saving assumes, unless the files already use more.
-const MANY: f64 = 8.0;
-/// Distance of the fastest call below the median that shows a queue, in units of the spread of the faster half: then only the fastest calls
-/// found no queue.
-const FAR_BELOW: f64 = 6.0;
-/// Least spread of log durations that is used as the unit of [`FAR_BELOW`].
-const LEAST_SPREAD: f64 = 0.1;
-/// Least skew of log durations to the fast side that shows a queue.
-pub const LEANS: f64 = 0.35;
-
-/// Least ratio of the median duration to that of the fastest call.
-const SLOWER: f64 = 2.0;
-/// Least ratio of the median duration to that of the fastest call (instead of [`SLOWER`]) if durations grow with the number of calls in
-/// flight: then half of the calls may meet few others.
-const SLOWER_IF_GROWS: f64 = 1.5;
-
-/// Least part of the calls' time that is waiting for other calls, for them to count as a queue. Used where throughput by calls in flight is
-/// known.
-const WAITS: f64 = 0.48;
-
-/// Largest ratio, either way, of time per completed call to the duration of calls that meet no other, for a target to serve one call after
-/// another.
-const SIMILAR: f64 = 1.35;
-/// Quantile of the shortest calls of all cells (groups of similar calls) that is taken as the duration of a call that meets no other.
-const ALONE: f64 = 0.03;
-/// Least share of calls of one size in the time of all calls of the class, for these calls to show how targets serve them.
-const MOST: f64 = 0.8;
-/// Fewest calls of one size, for them to show how targets serve calls.
-const MANY_CALLS: f64 = 32.0;
 
 #[derive(Debug, Default)]
 struct OfSize {
@@ -73,7 +41,7 @@ type Kind = (u64, f64, f64, (f64, f64));
 pub fn claims(cube: &Cube<'_>, blocks: &mut [SharedBlock]) -> Vec<Claim> {
     let queues = queues(cube).into_iter();
     queues
-        .filter(|queue| !joins(blocks.iter_mut().map(|block| &mut block.savings), &queue.savings))
+        .filter(|queue| !joins(&cube.run.thresholds, blocks.iter_mut().map(|block| &mut block.savings), &queue.savings))
         .map(|queue| claim(cube, queue))
         .collect()
 }
@@ -94,6 +62,7 @@ fn claim(cube: &Cube<'_>, queue: Queue) -> Claim {
 /// True if targets serve calls of a class one after another. Conditions, with T as the duration of a call that meets no other: each target
 /// completes about one call per T, and no call takes much longer than T times the number of processes.
 fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
+    let thresholds = &cube.run.thresholds;
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut of: BTreeMap<u8, OfSize> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {
@@ -108,17 +77,21 @@ fn is_served_in_turn(cube: &Cube<'_>, class: Class, targets: f64) -> bool {
     }
     let all: f64 = of.values().map(|size| size.ns).sum();
     let Some(mut most) = of.into_values().max_by(|a, b| a.ns.total_cmp(&b.ns)) else { return false };
-    let Some(alone) = weighted_quantile(&mut most.shortest, ALONE) else { return false };
+    let Some(alone) = weighted_quantile(&mut most.shortest, thresholds.fastest_quantile) else { return false };
     // Time windows in which such calls begin, where any process is in a call.
     let slots: BTreeSet<u16> = cube.cells.iter().filter(is).map(|cell| cell.slot).collect();
     let busy = slots.iter().map(|slot| cube.slots.busy(usize::from(*slot))).sum::<Sum>().get() as f64;
     let each = busy * targets / most.calls.max(1.0);
-    let as_alone = (alone / each.max(1.0)).ln().abs() <= SIMILAR.ln();
-    let longest = alone * most.processes.len() as f64 * SIMILAR;
-    most.ns >= all * MOST && most.calls >= MANY_CALLS && as_alone && most.longest as f64 <= longest
+    let as_alone = (alone / each.max(1.0)).ln().abs() <= thresholds.similar_ratio.ln();
+    let longest = alone * most.processes.len() as f64 * thresholds.similar_ratio;
+    most.ns >= all * thresholds.most_share
+        && most.calls >= thresholds.more_calls_min as f64
+        && as_alone
+        && most.longest as f64 <= longest
 }
 
 fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
+    let thresholds = &cube.run.thresholds;
     let is = |cell: &&Cell| cell.leaf && cell.class == class && !cell.targets.is_empty();
     let mut targets: BTreeMap<u32, f64> = BTreeMap::new();
     let mut kinds: BTreeMap<(u8, u16), Kind> = BTreeMap::new();
@@ -135,14 +108,14 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     }
     let all: f64 = targets.values().sum();
     // Targets with little of the time do not count.
-    let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * BARELY).collect();
+    let used: Vec<(u32, f64)> = targets.into_iter().filter(|(_, ns)| *ns >= all * thresholds.barely_share).collect();
     let (_, (fastest, median, _, (spread, leans))) = kinds.into_iter().max_by(|a, b| a.1.2.total_cmp(&b.1.2))?;
     if fastest == u64::MAX {
         return None;
     }
     let slower = median / fastest.max(1) as f64;
     let placed = Placed::of(cube, class);
-    if placed.is_all_there_is(used.len()) {
+    if placed.is_all_there_is(thresholds, used.len()) {
         return None;
     }
     // Busy time of the class: a phase lasts as long as its slowest rank.
@@ -150,22 +123,22 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     // Mean number of targets in use at a time: calls may move from some targets to others over the run.
     let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
     let in_flight = all / busy.max(1.0) / count;
-    let enough = (count * in_flight).min(MANY.max(count));
-    let queued = slower.ln() >= spread.max(LEAST_SPREAD) * FAR_BELOW || leans >= LEANS;
+    let enough = (count * in_flight).min(thresholds.far_ratio.max(count));
+    let queued = slower.ln() >= spread * thresholds.far_ratio || leans >= thresholds.log_gap;
     let grows = cube.grow_with_depth.contains(&class);
     let queued = queued || grows || is_served_in_turn(cube, class, count);
     // Throughput by number of calls in flight is the best evidence, if known.
     let served = cube.served.get(&class);
     let waits = served.and_then(Served::waits);
-    let queued = waits.map_or(queued, |part| part >= WAITS);
+    let queued = waits.map_or(queued, |part| part >= thresholds.half_share);
     // If targets complete as many calls with few in flight as with many, even the fastest call may have waited: its duration is no measure.
     let always = waits.is_some() && served.is_some_and(Served::is_busy_evenly);
     let least = match grows {
         _ if always => 0.0,
-        true => SLOWER_IF_GROWS,
-        false => SLOWER,
+        true => thresholds.slower_ratio,
+        false => thresholds.double_ratio,
     };
-    if in_flight < IN_FLIGHT || enough < count * 2.0 || slower < least || !queued {
+    if in_flight < thresholds.treble_ratio || enough < count * 2.0 || slower < least || !queued {
         return None;
     }
     let part = served.and_then(Served::gone).unwrap_or(1.0).min(1.0 - count / enough);
@@ -177,7 +150,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
     let targets = (count.round() as usize).max(1);
     let steps = used.len() >= targets.saturating_mul(2);
     let cost = match waits {
-        Some(part) if slower < SLOWER => words::QueueCost::Share(part),
+        Some(part) if slower < thresholds.double_ratio => words::QueueCost::Share(part),
         _ => words::QueueCost::Times(slower),
     };
     let stripes = stripes_of_most(cube, class);

@@ -12,17 +12,10 @@ use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest blocks of a file that a process overwrites right after reading.
-const AGAIN: u64 = 8;
-/// Least part of the blocks read and then overwritten that are overwritten at once: a process that takes its time with other blocks uses
-/// the data.
-const AT_ONCE: f64 = 0.8;
-/// Least part of a process's reads of a file that fetch blocks which the process then overwrites.
-const OF_READS: f64 = 0.5;
-
 /// Returns one claim (finding with its saving) about blocks that are read and then overwritten at once, in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     if cube.read_before.is_empty() {
         return None;
     }
@@ -35,7 +28,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let part =
         |key: &(ProcessId, FileId), of: &Pairs| of.at_once as f64 / calls.get(key).copied().unwrap_or(0).max(1) as f64;
     let is = |(key, of): &(&(ProcessId, FileId), &Pairs)| {
-        of.at_once >= AGAIN && of.at_once as f64 >= of.all as f64 * AT_ONCE && part(key, of) >= OF_READS
+        of.at_once >= thresholds.calls_min
+            && of.at_once as f64 >= of.all as f64 * thresholds.most_share
+            && part(key, of) >= thresholds.half_share
     };
     let found: BTreeMap<(ProcessId, FileId), Pairs> =
         cube.read_before.iter().filter(is).map(|(key, of)| (*key, *of)).collect();

@@ -9,16 +9,10 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fewest opens of a file by a process for a finding.
-const AGAIN: u64 = 4;
-/// Least part of the cost of all repeated opens that is on one file, for the finding to be about that file alone.
-const MOST: f64 = 0.8;
-/// Least share of opens (or of closes) in the time of both, for the finding to mention them.
-const TELLS: f64 = 0.25;
-
 /// Returns one claim (finding with its saving) about all files that are opened repeatedly.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let counts = |cell: &Cell| {
         let within = cube.stream(cell).map(|stream| stream.within());
         cell.leaf && cell.class == Class::Open && within != Some(Within::Mpiio)
@@ -27,7 +21,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for cell in cube.cells.iter().filter(|cell| counts(cell)) {
         add(opens.entry((cell.process, cell.file)).or_default(), cell.sums.calls);
     }
-    opens.retain(|_, count| *count >= AGAIN);
+    opens.retain(|_, count| *count >= thresholds.few_min);
     let closes = |cell: &Cell| cube.stream(cell).is_some_and(|stream| cube.run.op(stream).name == "close");
     let mut by: BTreeMap<FileId, Savings> = BTreeMap::new();
     // By file: number and time of opens, and of closes.
@@ -42,7 +36,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
     let all: f64 = by.values().map(cost).sum();
     let (dearest, most) = by.iter().map(|(file, of)| (*file, cost(of))).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let alone = most >= all * MOST;
+    let alone = most >= all * thresholds.most_share;
     by.retain(|file, _| !alone || *file == dearest);
     opens.retain(|(_, file), _| by.contains_key(file));
     let count = opens.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
@@ -55,7 +49,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         theirs.fold((0_u64, 0.0), |sum, of| (sum.0.saturating_add(of.0), sum.1 + of.1))
     };
     let (opening, closing) = (sum(0), sum(1));
-    let dear = (opening.1 + closing.1) * TELLS;
+    let dear = (opening.1 + closing.1) * thresholds.quarter_share;
     let of = words::Reopened {
         listed,
         file: alone.then_some(name.as_str()),

@@ -10,15 +10,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 
-/// Fewest times that the file is opened and written, for a finding.
-const AGAIN: u64 = 16;
-/// Least ratio of bytes written to the file's size: a file that only grows, rewritten at each open, has half as many rewrites as opens.
-const TIMES: f64 = 6.0;
-/// Largest file, bytes, that is a state rather than a checkpoint.
-const SMALL: u64 = 16 << 20;
-/// Number of rewrites, of each [`AGAIN`] made in this run, that would still be made after the fix: their time is not saved.
-const SELDOM: f64 = 1.0;
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     opens: u64,
@@ -30,6 +21,7 @@ struct Use {
 /// Returns one claim (finding with its saving), about the rewritten file with the largest cost.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);
     let mut by: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| counts(cell)) {
@@ -46,13 +38,17 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     }
     by.retain(|_, of| {
         let times = of.written as f64 / of.until.max(1) as f64;
-        of.opens >= AGAIN && of.until > 0 && of.until <= SMALL && times >= TIMES && of.read < of.written / 2
+        of.opens >= thresholds.many_calls_min
+            && of.until > 0
+            && of.until <= thresholds.block_read_bytes
+            && times >= thresholds.far_ratio
+            && of.read < of.written / 2
     });
     let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
         if let Some(of) = by.get(&(cell.process, cell.file)) {
             let usual = cell.time_ns() - cell.beyond_ns(1.0);
-            let stays = SELDOM / of.opens.min(AGAIN) as f64;
+            let stays = 1.0 / of.opens.min(thresholds.many_calls_min) as f64;
             savings.entry((cell.process, cell.file)).or_default().push((index, usual * (1.0 - stays)));
         }
     }

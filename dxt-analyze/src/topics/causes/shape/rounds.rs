@@ -1,7 +1,7 @@
 //! Processes that a parent starts in rounds: the next round begins when all processes of the round before have ended. Each round waits for
 //! the process that moves most bytes.
 
-use super::uneven::{MORE, SIBLINGS, of_one_parent};
+use super::uneven::of_one_parent;
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
 use crate::model::{Class, Process, ProcessId};
@@ -12,11 +12,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest uneven rounds (sets of processes that run together and move unequal bytes) for a finding.
-const SEVERAL: usize = 2;
-/// Least share of uneven rounds (their processes move unequal bytes) in all rounds with I/O, for a finding.
-const MOSTLY: f64 = 0.5;
-
 type Round<'a> = Vec<(ProcessId, &'a Process)>;
 
 /// Returns a claim (finding with its saving) about uneven rounds (sets of processes that run together) of reads and one about uneven rounds
@@ -26,7 +21,10 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     if cube.run.ranks() > 0 {
         return Vec::new();
     }
-    let rounds: Vec<Round<'_>> = rounds(of_one_parent(cube)).into_iter().filter(|of| of.len() >= SIBLINGS).collect();
+    let rounds: Vec<Round<'_>> = rounds(of_one_parent(cube))
+        .into_iter()
+        .filter(|of| of.len() >= cube.run.thresholds.several_min as usize)
+        .collect();
     [Class::Read, Class::Write].into_iter().filter_map(|class| of_class(cube, class, &rounds)).collect()
 }
 
@@ -45,6 +43,7 @@ fn rounds(mut all: Round<'_>) -> Vec<Round<'_>> {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let is = |cell: &&Cell| cell.leaf && cell.class == class;
     let mut moved: FxHashMap<ProcessId, (u64, f64)> = FxHashMap::default();
     for cell in cube.cells.iter().filter(is) {
@@ -66,7 +65,7 @@ fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
             round.iter().filter(|(of, _)| of != number).map(|(_, process)| process.end_ns as f64).collect();
         let lag = process.end_ns as f64 - median(&mut others)?;
         let (mine, ns) = moved.get(number).copied().unwrap_or_default();
-        if mine as f64 <= mean * MORE || lag <= 0.0 || ns <= 0.0 {
+        if mine as f64 <= mean * thresholds.similar_ratio || lag <= 0.0 || ns <= 0.0 {
             continue;
         }
         // If the others end with the process, they had other work, and nobody waits.
@@ -74,7 +73,7 @@ fn of_class(cube: &Cube<'_>, class: Class, rounds: &[Round<'_>]) -> Option<Claim
         times.push(mine as f64 / mean);
         processes = processes.max(round.len());
     }
-    if times.len() < SEVERAL || (times.len() as f64) < any as f64 * MOSTLY {
+    if times.len() < thresholds.repeated_min as usize || (times.len() as f64) < any as f64 * thresholds.half_share {
         return None;
     }
     let theirs = (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell));

@@ -8,13 +8,10 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use trace_format::op::{Layer, OpClass};
 
-const MANY: u64 = 100;
-/// Time of a seek that only sets the position and moves no data, ns.
-const FREE_NS: f64 = 1_000.0;
-
 /// Returns one claim (finding with its saving) about seeks in all files.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let op = |cell: &Cell| cube.stream(cell).map(|stream| cube.run.op(stream));
     let is = |cell: &Cell| op(cell).is_some_and(|op| op.class == Some(OpClass::Seek));
     let (mut calls, mut of_streams, mut time) = (0_u64, 0_u64, 0.0);
@@ -25,12 +22,12 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             add(&mut of_streams, cell.sums.calls);
         }
         time += cell.time_ns();
-        let more = cell.time_ns() - FREE_NS * cell.sums.calls as f64;
+        let more = cell.time_ns() - thresholds.in_memory_ns * cell.sums.calls as f64;
         if more > 0.0 {
             savings.push((index, more));
         }
     }
-    if calls < MANY || savings.is_empty() {
+    if calls < thresholds.hundred_calls_min || savings.is_empty() {
         return None;
     }
     Some(Claim::on_files(cube, Code::SEEK_PER_ACCESS, savings, |lost| {

@@ -5,21 +5,11 @@ use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Largest size octave (bit length of the bytes) of small reads: below 128 KiB.
-const SMALL: u8 = 17;
-/// Fewest processes that read the block; also at least half of all processes.
-const FEWEST: usize = 8;
-/// Largest block, as a multiple of the mean length of its reads.
-const BLOCKS: u64 = 8;
-/// Largest block, bytes, if each process reads nearly all of it, in several pieces or in one.
-const LARGEST: u64 = 4 << 20;
-/// Least part of a block of up to [`LARGEST`] bytes that a process reads, mean over processes.
-const WHOLE: f64 = 0.8;
 
 /// A block that many processes read.
 #[derive(Clone, Debug)]
@@ -49,15 +39,16 @@ pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
 /// Returns blocks that at least half of the processes read, either in small reads or in longer reads of exactly the same bytes.
 #[must_use]
 pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
+    let thresholds = &cube.run.thresholds;
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
-        if let Some(similar) = similar(cell) {
+        if let Some(similar) = similar(thresholds, cell) {
             let (cells, processes) = by.entry(similar).or_default();
             cells.push(index);
             processes.insert(cell.process);
         }
     }
-    let least = FEWEST.max(cube.run.processes.len() / 2);
+    let least = (thresholds.calls_min as usize).max(cube.run.processes.len() / 2);
     by.into_iter()
         .filter(|(_, (_, processes))| processes.len() >= least)
         .filter_map(|((file, ..), of)| block(cube, file, of))
@@ -67,32 +58,34 @@ pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
 /// Key of reads that may be of one block: file, size octave (bit length of the bytes), and, for longer reads, their byte range.
 type Common = (FileId, u8, Option<(u64, u64)>);
 
-fn similar(cell: &Cell) -> Option<Common> {
+fn similar(thresholds: &Thresholds, cell: &Cell) -> Option<Common> {
     let (from, until) = cell.sums.range;
     if !cell.leaf || cell.class != Class::Read || cell.size == 0 || from >= until {
         return None;
     }
-    let the_same = cell.sums.bytes == cell.sums.calls.saturating_mul(until - from) && until - from <= LARGEST;
-    let small = cell.size <= SMALL;
+    let the_same =
+        cell.sums.bytes == cell.sums.calls.saturating_mul(until - from) && until - from <= thresholds.block_read_bytes;
+    let small = cell.is_below(thresholds.block_bytes);
     (small || the_same).then_some((cell.file, cell.size, (!small).then_some((from, until))))
 }
 
-/// Minimum part of a queue's savings (time saved in calls that wait at few storage targets) that is in cells (groups of similar calls) with
-/// reads of one block, for these reads to count as the queue's cause.
-const OF_BLOCK: f64 = 0.5;
-
 /// True if a queue (calls that wait at few storage targets) consists mostly of reads of one of the blocks, and of calls that wait behind
 /// these reads.
-pub fn joins<'b>(mut blocks: impl Iterator<Item = &'b mut Savings>, queue: &[(u32, f64)]) -> bool {
+pub fn joins<'b>(
+    thresholds: &Thresholds,
+    mut blocks: impl Iterator<Item = &'b mut Savings>,
+    queue: &[(u32, f64)],
+) -> bool {
     let all: f64 = queue.iter().map(|(_, ns)| ns).sum();
     blocks.any(|block| {
         let theirs: FxHashSet<u32> = block.iter().map(|(index, _)| *index).collect();
         let mine = queue.iter().filter(|(index, _)| theirs.contains(index));
-        mine.map(|(_, ns)| ns).sum::<f64>() >= all * OF_BLOCK
+        mine.map(|(_, ns)| ns).sum::<f64>() >= all * thresholds.half_share
     })
 }
 
 fn block(cube: &Cube<'_>, file: FileId, (cells, processes): (Vec<u32>, BTreeSet<ProcessId>)) -> Option<SharedBlock> {
+    let thresholds = &cube.run.thresholds;
     let of = || cells.iter().filter_map(|index| cube.cells.get(*index as usize));
     let range = (of().map(|cell| cell.sums.range.0).min()?, of().map(|cell| cell.sums.range.1).max()?);
     let (bytes, calls) = of().fold((0_u64, 0_u64), |(bytes, calls), cell| {
@@ -102,8 +95,8 @@ fn block(cube: &Cube<'_>, file: FileId, (cells, processes): (Vec<u32>, BTreeSet<
     let by_each = bytes as f64 / processes.len().max(1) as f64;
     // Reads that HDF5 makes itself are reported as HDF5's.
     let in_hdf5 = of().any(|cell| cube.stream(cell).is_some_and(|stream| stream.in_hdf5));
-    let whole = length <= LARGEST && by_each >= length as f64 * WHOLE && !in_hdf5;
-    if length > (bytes / calls.max(1)).saturating_mul(BLOCKS) && !whole {
+    let whole = length <= thresholds.block_read_bytes && by_each >= length as f64 * thresholds.most_share && !in_hdf5;
+    if length > (bytes / calls.max(1)).saturating_mul(thresholds.calls_min) && !whole {
         return None;
     }
     let part = 1.0 - 1.0 / processes.len() as f64;

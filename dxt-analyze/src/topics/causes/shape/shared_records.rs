@@ -9,16 +9,6 @@ use crate::words::shape::{self as words, Role};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
-/// Least ratio of the slowest rank's time in system calls to the mean over the file's ranks.
-const FAR_APART: f64 = 2.0;
-/// Least part of a file's bytes on one rank, for that rank to move them for all.
-const ALL: f64 = 0.9;
-/// Fewest ranks in a file's record for a finding.
-const FEWEST: u32 = 3;
-/// Number of aggregators that is certainly useful. The assumed saving lies between 1/2 (two aggregators) and 7/8 (this many) of the one
-/// aggregator's time.
-const COULD: f64 = 8.0;
-
 /// A file of several ranks on which one rank takes far longer than the mean.
 #[derive(Clone, Debug)]
 pub struct Apart<'a> {
@@ -61,7 +51,9 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
             };
             let apart = Apart { file: FileId(def.file), inside: theirs(true), spread: &def.spread };
             let (slowest, mean) = apart.times();
-            if def.spread.ranks >= FEWEST && slowest >= mean * FAR_APART {
+            if u64::from(def.spread.ranks) >= run.thresholds.several_min
+                && slowest >= mean * run.thresholds.double_ratio
+            {
                 out.push(apart);
             }
         }
@@ -98,9 +90,11 @@ fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
         time_ns: Some(slowest as u64),
         ..About::default()
     };
-    let (code, role, waiting_ns) = match (apart.part() >= ALL, apart.inside) {
+    let (code, role, waiting_ns) = match (apart.part() >= run.thresholds.nearly_all_share, apart.inside) {
         // The geometric mean of the savings with two aggregators and with many.
-        (true, true) => (Code::AGGREGATORS, Role::Aggregator, slowest * (0.5 * (1.0 - 1.0 / COULD)).sqrt()),
+        (true, true) => {
+            (Code::AGGREGATORS, Role::Aggregator, slowest * (0.5 * (1.0 - 1.0 / run.thresholds.far_ratio)).sqrt())
+        }
         (true, false) => (Code::ONE_RANK, Role::Mover, slowest - mean),
         (false, _) => (Code::TIME_IMBALANCE, Role::Slow, slowest - mean),
     };

@@ -6,30 +6,15 @@ use crate::findings::{About, Code};
 use crate::model::{Class, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
-use crate::thresholds::effects::MEMORY_NS;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpClass};
 
-/// Fewest closes of C streams in the run for them to count as metadata calls: fewer count as writes of the stream's buffer.
-const FEW_CLOSES: u64 = 16;
-/// Number of metadata calls of a process from which fewer calls would probably do, so that the estimate saves all of their time.
-pub const MANY_METADATA: u64 = 200;
-
-/// Least share of an operation in the time of all slow metadata calls, for the finding to list the operation.
-const A_GOOD_PART: f64 = 0.25;
-/// Least share of an operation in the time of all slow metadata calls, for the finding to name only this operation.
-const MOSTLY: f64 = 0.6;
-
-/// Least part of the saving on one rank, for the finding to name that rank.
-const ALONE: f64 = 0.8;
-/// Fewest ranks in the run for one of them to be named.
-const SEVERAL: u64 = 3;
-
 /// Returns one claim (finding with its saving) about all slow metadata calls.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let found = slow_metadata(cube)?;
     let on = dearest(cube, &found.savings, is_metadata);
     let part = found.of_most.1 / found.time_ns.max(1.0);
@@ -38,8 +23,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let alone = found.alone.map(|process| cube.run.process_name(process));
     let what = match &alone {
         Some(name) => words::Slow::OfRank(name),
-        None if part >= MOSTLY && one_time => words::Slow::OpensOfLog,
-        None if part >= MOSTLY => words::Slow::Mostly,
+        None if part >= thresholds.majority_share && one_time => words::Slow::OpensOfLog,
+        None if part >= thresholds.majority_share => words::Slow::Mostly,
         None => words::Slow::Several(&found.several),
     };
     let (calls, time_ns, most, of_most) = (found.calls, found.time_ns, found.most.as_str(), found.of_most);
@@ -59,7 +44,7 @@ struct Slow {
     several: Vec<String>,
     /// Rank with nearly all of the saving, if the run has several ranks and the others wait for it.
     alone: Option<ProcessId>,
-    /// Time saved, ns by cell (group of similar calls): if calls took [`MEMORY_NS`] or, in processes with many, were not made.
+    /// Time saved, ns by cell (group of similar calls): if calls took `server_ns` or, in processes with many, were not made.
     savings: Savings,
 }
 
@@ -70,6 +55,7 @@ fn is_metadata(cell: &Cell) -> bool {
 
 /// Returns the calls of operations whose mean time is long; `None` if there are none.
 fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
+    let thresholds = &cube.run.thresholds;
     let op = |cell: &Cell| cube.stream(cell).map_or(0, |stream| stream.op);
     let mut by: BTreeMap<u16, (u64, f64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| is_metadata(cell)) {
@@ -81,16 +67,18 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
         let op = cube.run.ops.get(usize::from(op));
         op.is_some_and(|op| op.layer == Some(Layer::Stdio) && op.class == Some(OpClass::Close))
     };
-    by.retain(|op, (calls, time)| *time >= MEMORY_NS * *calls as f64 && (*calls >= FEW_CLOSES || !writes(*op)));
+    by.retain(|op, (calls, time)| {
+        *time >= cube.run.thresholds.server_ns * *calls as f64 && (*calls >= thresholds.many_calls_min || !writes(*op))
+    });
     // Many calls of a process can be fewer; few calls can only be faster.
     let mut of_process: BTreeMap<ProcessId, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| is_metadata(cell) && by.contains_key(&op(cell))) {
         add(of_process.entry(cell.process).or_default(), cell.sums.calls);
     }
-    let many = |cell: &Cell| of_process.get(&cell.process).is_some_and(|calls| *calls >= MANY_METADATA);
+    let many = |cell: &Cell| of_process.get(&cell.process).is_some_and(|calls| *calls >= thresholds.hundred_calls_min);
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
-        let stays = if many(cell) { 0.0 } else { MEMORY_NS * cell.sums.calls as f64 };
+        let stays = if many(cell) { 0.0 } else { cube.run.thresholds.server_ns * cell.sums.calls as f64 };
         let less = cell.time_ns() - stays;
         if is_metadata(cell) && less > 0.0 && by.contains_key(&op(cell)) {
             savings.push((index, less));
@@ -105,7 +93,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
         *of = (of.0.saturating_add(calls), of.1 + ns);
     }
     let mut several: Vec<(&str, f64)> = names.iter().map(|(name, of)| (*name, of.1)).collect();
-    several.retain(|(_, ns)| *ns >= time_ns * A_GOOD_PART);
+    several.retain(|(_, ns)| *ns >= time_ns * thresholds.quarter_share);
     several.sort_by(|a, b| b.1.total_cmp(&a.1));
     let several = several.into_iter().map(|(name, _)| name.to_owned()).collect();
     let (most, of_most) = names.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
@@ -116,6 +104,7 @@ fn slow_metadata(cube: &Cube<'_>) -> Option<Slow> {
 
 /// Returns the rank with nearly all of the savings, if there are several ranks and the others wait for it; else `None`.
 fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
+    let thresholds = &cube.run.thresholds;
     let (mut of, mut waited, mut all) = (BTreeMap::<ProcessId, f64>::new(), 0.0, 0.0);
     for (index, ns) in savings {
         let cell = cube.cells.get(*index as usize)?;
@@ -126,6 +115,8 @@ fn alone(cube: &Cube<'_>, savings: &Savings) -> Option<ProcessId> {
     let (process, ns) = of.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     // A record of several ranks belongs to none of them.
     let is_rank = cube.run.process(process).is_some_and(|of| of.rank >= 0 && of.reduction.is_none());
-    let is = cube.run.ranks() >= SEVERAL && ns >= all * ALONE && waited >= all * ALONE;
+    let is = cube.run.ranks() >= thresholds.several_min
+        && ns >= all * thresholds.most_share
+        && waited >= all * thresholds.most_share;
     (is && is_rank).then_some(process)
 }

@@ -11,13 +11,10 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least share of processes, of those with several threads, in which the thread at the same position is slow, for its role to count as the
-/// cause.
-const MOST: f64 = 0.5;
-
 /// Returns one claim (finding with its saving), about the same thread of most processes or about threads of single processes.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let least = &cube.run.thresholds;
     let with = cube.at_work.iter().flatten().count();
     let all: BTreeMap<ProcessId, SlowThread> = cube
@@ -31,7 +28,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         similar.entry((slow.class, slow.place, slow.of)).or_default().insert(*number);
     }
     let most = similar.into_values().max_by_key(BTreeSet::len)?;
-    let same = most.len() > 1 && most.len() as f64 >= with as f64 * MOST;
+    let same = most.len() > 1 && most.len() as f64 >= with as f64 * thresholds.half_share;
     // Among many processes, one may have a slow thread by chance.
     let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
     let found: BTreeMap<ProcessId, SlowThread> =

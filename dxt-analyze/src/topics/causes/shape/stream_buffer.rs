@@ -11,17 +11,6 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use trace_format::op::Layer;
 
-/// Fewest calls that fill or flush a buffer (outliers among calls of their kind), for a finding.
-const FEWEST: u64 = 32;
-/// Most bytes per call that fills or flushes: a larger buffer is no default, so somebody chose it.
-const SMALL: u64 = 64 << 10;
-/// Least share of calls that fill or flush the buffer in the time of all small calls on C streams.
-const MOST: f64 = 0.8;
-/// Least mean duration of calls that fill or flush, as a part of the longest such call: else a few calls are long for another reason.
-const SIMILAR: f64 = 1.0 / 16.0;
-/// Largest size octave (bit length of the bytes) of requests that fit a C stream's buffer.
-const BUFFERED: u8 = 16;
-
 /// Returns a claim (finding with its saving) about small buffers of C streams for reads and one for writes.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
@@ -29,8 +18,9 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn claim(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let counts = |cell: &Cell| {
-        let own = cell.leaf && !cell.inside && cell.class == class && cell.size <= BUFFERED;
+        let own = cell.leaf && !cell.inside && cell.class == class && cell.is_below(thresholds.small_bytes);
         own && cube.layer(cell) == Some(Layer::Stdio)
     };
     let (mut calls, mut bytes, mut far) = (0_u64, 0_u64, 0_u64);
@@ -45,13 +35,18 @@ fn claim(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     }
     let each = bytes / far.max(1);
     // Otherwise a few calls are long, and the rest little longer than a copy.
-    let similar = in_far / far.max(1) as f64 >= longest as f64 * SIMILAR;
-    if !similar || far < FEWEST || far >= calls / 2 || each > SMALL || in_far < time * MOST {
+    let similar = in_far / far.max(1) as f64 >= longest as f64 * thresholds.minor_share;
+    if !similar
+        || far < thresholds.more_calls_min
+        || far >= calls / 2
+        || each > thresholds.small_bytes
+        || in_far < time * thresholds.most_share
+    {
         return None;
     }
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell) && cell.sums.far_calls > 0) {
-        let less = saved_ns(cell.sums.far_ns as f64, cell.sums.bytes, cell.sums.far_calls);
+        let less = saved_ns(thresholds, cell.sums.far_ns as f64, cell.sums.bytes, cell.sums.far_calls);
         if less > 0.0 {
             savings.push((index, less));
         }

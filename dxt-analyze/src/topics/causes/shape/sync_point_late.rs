@@ -7,46 +7,37 @@ use crate::findings::{About, Code, Finding};
 use crate::model::ProcessId;
 use crate::replay::Work;
 use crate::shared::stats::median;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashMap;
 
-/// Fewest ranks that take part in a synchronization point for it to be examined.
-const FEWEST_RANKS: usize = 3;
-/// Fewest synchronization points at which the stragglers arrive last: a single one is an event, not a habit.
-const FEWEST: usize = 2;
-/// Minimum ratio, for a finding, of the run time saved without the stragglers (ranks that arrive last) to the time that ranks wait for last
-/// arrivals of any rank.
-const MOSTLY: f64 = 0.7;
-
-/// Least median wait of the other ranks, as a part of the stragglers' lateness, for a finding.
-const MAY_BE: f64 = 0.5;
-
 /// Returns the claim (finding with its saving) about the stragglers whose lateness costs most.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let work = Work::of(cube, false);
     let (mut sync_points, mut by_calls, mut all_waits, mut from) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (phase, waits) in cube.sync_points.waits() {
         all_waits.push(waits);
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
-        sync_points.push(sync_point(waits, in_calls));
-        by_calls.push(held_by_calls(waits, in_calls));
+        sync_points.push(sync_point(thresholds, waits, in_calls));
+        by_calls.push(held_by_calls(thresholds, waits, in_calls));
         from = phase + 1;
     }
-    let found = late(&sync_points)?;
+    let found = late(thresholds, &sync_points)?;
     let times = found.last.len();
     // If another rank is about as late because of its I/O calls, the straggler may only wait for messages from that rank.
     let similar = |(number, ns, usual): &&(usize, f64, f64)| {
         let of_others =
             by_calls.get(*number).into_iter().flatten().filter(|(process, _)| !found.processes.contains(process));
-        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * SIMILAR
+        of_others.map(|(_, ns)| *ns).fold(0.0, f64::max) >= (ns - usual) * thresholds.majority_share
     };
     if found.last.iter().filter(similar).count() * 2 > times {
         return None;
     }
-    if times < FEWEST || found.saves_ns <= found.all_ns * MOSTLY {
-        return by_turns(&sync_points).map(|of| of.claim(words::Place::Points, sync_points.len()));
+    if times < thresholds.repeated_min as usize || found.saves_ns <= found.all_ns * thresholds.majority_share {
+        return by_turns(thresholds, &sync_points).map(|of| of.claim(words::Place::Points, sync_points.len()));
     }
     // Ranks that are in calls for longer do not wait for the stragglers meanwhile.
     let waited = |(number, ..): &(usize, f64, f64)| {
@@ -54,11 +45,11 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         median(&mut others.map(|(_, ns)| *ns).collect::<Vec<f64>>())
     };
     let waited_ns: f64 = found.last.iter().filter_map(waited).sum();
-    if waited_ns < found.saves_ns * MAY_BE {
+    if waited_ns < found.saves_ns * thresholds.half_share {
         return None;
     }
     // At each synchronization point some rank is last.
-    if found.may_be_chance(&sync_points) && found.saves_ns < super::late::matters_ns(cube) {
+    if found.may_be_chance(thresholds, &sync_points) && found.saves_ns < super::late::matters_ns(cube) {
         return None;
     }
     let (of, about) = found.named(cube.run, sync_points.len(), found.saves_ns);
@@ -67,28 +58,29 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: found.saves_ns, ..claim })
 }
 
-/// Least excess time of another rank's I/O calls, as a part of the straggler's lateness, at which the straggler may only be waiting for
-/// that rank's messages.
-const SIMILAR: f64 = 0.7;
-/// Largest wait of a rank that counts as arriving last: (its wait - least wait) / (mean wait - least wait), over the ranks at the
-/// synchronization point.
-const LITTLE: f64 = 0.5;
-
 /// Returns the ranks that arrive last because their I/O calls take longer than usual, each with its excess time in calls, ns. `waits`: time
 /// that each rank waits at the synchronization point; `in_calls`: its time in I/O calls before, ns.
-fn held_by_calls(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
+fn held_by_calls(
+    thresholds: &Thresholds,
+    waits: &FxHashMap<ProcessId, f64>,
+    in_calls: impl Fn(ProcessId) -> f64,
+) -> SyncPoint {
     let calls: Vec<f64> = waits.keys().map(|process| in_calls(*process)).collect();
     let usual = first_quartile(&calls);
     let least = waits.values().copied().fold(f64::INFINITY, f64::min);
     let mean = waits.values().sum::<f64>() / waits.len().max(1) as f64;
-    let last = waits.iter().filter(|(_, waited)| **waited - least <= (mean - least) * LITTLE);
+    let last = waits.iter().filter(|(_, waited)| **waited - least <= (mean - least) * thresholds.half_share);
     last.map(|(process, _)| (*process, in_calls(*process) - usual)).filter(|(_, more)| *more > 0.0).collect()
 }
 
 /// Returns each rank's lateness, ns: the longest wait in `waits` (time at the synchronization point) minus the rank's own wait. A rank's
 /// excess time in I/O calls (`in_calls`) is added to its wait first.
-fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
-    if waits.len() < FEWEST_RANKS {
+fn sync_point(
+    thresholds: &Thresholds,
+    waits: &FxHashMap<ProcessId, f64>,
+    in_calls: impl Fn(ProcessId) -> f64,
+) -> SyncPoint {
+    if (waits.len() as u64) < thresholds.several_min {
         return SyncPoint::new();
     }
     let mut all: Vec<(ProcessId, f64, f64)> =
@@ -111,10 +103,10 @@ mod tests {
     fn who_waits_least_is_late_but_for_its_calls() {
         let waits: FxHashMap<ProcessId, f64> =
             [(ProcessId(0), 100.0), (ProcessId(1), 4.0), (ProcessId(2), 90.0)].into_iter().collect();
-        let of = |in_calls: &dyn Fn(ProcessId) -> f64| sync_point(&waits, in_calls);
+        let of = |in_calls: &dyn Fn(ProcessId) -> f64| sync_point(&Thresholds::default(), &waits, in_calls);
         assert_eq!(of(&|_| 7.0), [(ProcessId(0), 0.0), (ProcessId(1), 96.0), (ProcessId(2), 10.0)]);
         let slower = |process| if process == ProcessId(1) { 60.0 } else { 10.0 };
         assert_eq!(of(&slower), [(ProcessId(0), 0.0), (ProcessId(1), 46.0), (ProcessId(2), 10.0)]);
-        assert_eq!(sync_point(&FxHashMap::default(), |_| 0.0), []);
+        assert_eq!(sync_point(&Thresholds::default(), &FxHashMap::default(), |_| 0.0), []);
     }
 }

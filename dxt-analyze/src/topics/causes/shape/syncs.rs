@@ -10,11 +10,6 @@ use crate::words::shape as words;
 use std::collections::BTreeMap;
 use trace_format::op::Layer;
 
-/// Most writes per sync of a file for its syncs to be too many.
-const PER_SYNC: u64 = 4;
-/// Fewest syncs of a file without recorded writes for them to be too many (mapped files are written without calls).
-const MANY: u64 = 16;
-
 /// Returns claims (findings with their savings) about many syncs and about long ones.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
@@ -57,6 +52,7 @@ fn once(cube: &Cube<'_>, counts: impl Fn(&Cell) -> bool) -> Savings {
 
 /// Finds files with a sync after every few writes; `None` if there are none.
 fn syncs(cube: &Cube<'_>) -> Option<Syncs> {
+    let thresholds = &cube.run.thresholds;
     let mut of: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf) {
         let sums = of.entry(cell.file).or_default();
@@ -68,7 +64,9 @@ fn syncs(cube: &Cube<'_>) -> Option<Syncs> {
     }
     // Mapped files are written without calls.
     of.retain(|_, (syncs, writes)| {
-        *syncs > 1 && (*writes > 0 || *syncs >= MANY) && *writes <= syncs.saturating_mul(PER_SYNC)
+        *syncs > 1
+            && (*writes > 0 || *syncs >= thresholds.many_calls_min)
+            && *writes <= syncs.saturating_mul(thresholds.few_min)
     });
     let (syncs, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));

@@ -6,29 +6,11 @@ use crate::model::{Class, FileId, ProcessId, Within};
 use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::sum::Sum;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::{Claim, lost_on};
-use crate::topics::causes::shape::queue::LEANS;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Largest size octave (bit length of the bytes) of a tiny request: below 16 KiB.
-const TINY: u8 = 14;
-/// Fewest tiny calls of a process on a file, for these calls to count in the finding.
-const SEVERAL: u64 = 4;
-/// Fewest tiny calls of all processes in the run for a finding.
-const MANY: u64 = 32;
-/// Two thresholds. If one rank makes at least this share of the tiny calls, another finding, about that rank, takes their place. Calls may
-/// wait for each other only if at least this share of them is on files of several processes.
-const ONE: f64 = 0.9;
-/// Time per byte that would remain if the bytes moved in large requests, ns.
-const NS_PER_BYTE: f64 = 1.0;
-/// Least ratio of the mean duration to the fastest call, for calls of several ranks on one file to count as waiting for each other.
-const QUEUED: f64 = 3.0;
-
-/// Reads count as waiting for each other only if their slowdown is at most this many times the mean number of calls in flight: a read can
-/// wait only for calls begun before it.
-const BEFORE: f64 = 2.0;
 
 /// Returns a claim (finding with its saving) about tiny reads and one about tiny writes.
 #[must_use]
@@ -37,19 +19,21 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     // Requests that MPI-IO makes have findings of their own.
     let inside_mpi = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.within() == Within::Mpiio);
     // Requests as long as their file belong to the finding about many files.
     let whole = WholeFiles::of(cube);
     let is = |cell: &&Cell| {
-        let theirs = cell.leaf && cell.class == class && cell.sums.bytes > 0 && cell.size <= TINY;
-        theirs && !inside_mpi(cell) && !whole.has(cell)
+        let theirs =
+            cell.leaf && cell.class == class && cell.sums.bytes > 0 && cell.is_below(thresholds.metadata_bytes);
+        theirs && !inside_mpi(cell) && !whole.has(thresholds, cell)
     };
     let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {
         add(of.entry((cell.process, cell.file)).or_default(), cell.sums.calls);
     }
-    of.retain(|_, calls| *calls >= SEVERAL);
+    of.retain(|_, calls| *calls >= thresholds.few_min);
     let (mut calls, mut bytes, mut in_hdf5, mut time) = (0_u64, 0_u64, 0_u64, 0.0);
     let mut savings = Savings::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)) {
@@ -64,7 +48,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         // Outliers would be as long at any size.
         let usual = cell.time_ns() - cell.beyond_ns(1.0);
         time += usual;
-        let less = usual - cell.sums.bytes as f64 * NS_PER_BYTE;
+        let less = usual - cell.sums.bytes as f64 * thresholds.transfer_ns_per_byte;
         if less > 0.0 {
             savings.push((index, less));
         }
@@ -72,8 +56,9 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     let mut by: BTreeMap<ProcessId, u64> = BTreeMap::new();
     of.iter().for_each(|((process, _), calls)| add(by.entry(*process).or_default(), *calls));
     // Calls of one rank among several have findings about that rank.
-    let one_of_several = cube.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * ONE);
-    if calls < MANY || savings.is_empty() || one_of_several {
+    let one_of_several =
+        cube.run.ranks() > 1 && by.values().any(|mine| *mine as f64 >= calls as f64 * thresholds.nearly_all_share);
+    if calls < thresholds.more_calls_min || savings.is_empty() || one_of_several {
         return None;
     }
     let queue = queue(cube, class, &of, &savings, time / calls as f64);
@@ -105,9 +90,9 @@ fn appended(cube: &Cube<'_>, file: FileId) -> bool {
 
 /// True if chance cannot explain how fast the fastest of `calls` calls is. Either the mean duration is `times` that of the fastest call,
 /// more than the `spread` of log durations yields for so many calls; or log durations are skewed to the fast side (`leans`: skew).
-fn is_no_chance(times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
+fn is_no_chance(thresholds: &Thresholds, times: f64, (spread, leans): (f64, f64), calls: u64) -> bool {
     let least = (2.0 * (calls.max(2) as f64).ln()).sqrt();
-    times.ln() >= spread * (least + 1.0) || leans >= LEANS
+    times.ln() >= spread * (least + 1.0) || leans >= thresholds.log_gap
 }
 
 /// Returns the mean number of calls of a class (reads, writes, ...) in flight. Counts time windows with such calls, and in them only the
@@ -128,6 +113,7 @@ fn queue(
     theirs: &[(u32, f64)],
     mean_ns: f64,
 ) -> Option<words::Waiting> {
+    let thresholds = &cube.run.thresholds;
     let mut by: BTreeMap<FileId, (u64, u64)> = BTreeMap::new();
     for ((_, file), calls) in of {
         let sums = by.entry(*file).or_default();
@@ -143,8 +129,11 @@ fn queue(
     let (fastest, spread) = cells.map(|cell| (cell.sums.shortest_ns, cell.spread)).min_by_key(|of| of.0)?;
     let times = mean_ns / fastest as f64;
     // Readers do not exclude each other: a read waits only for calls in flight before it.
-    let can_wait = class != Class::Read || times <= in_flight(cube, class) * BEFORE;
-    let waits = calls as f64 >= all as f64 * ONE && times >= QUEUED && is_no_chance(times, spread, calls) && can_wait;
+    let can_wait = class != Class::Read || times <= in_flight(cube, class) * thresholds.double_ratio;
+    let waits = calls as f64 >= all as f64 * thresholds.nearly_all_share
+        && times >= thresholds.treble_ratio
+        && is_no_chance(thresholds, times, spread, calls)
+        && can_wait;
     waits.then(|| words::Waiting {
         processes: *processes,
         are_ranks: cube.run.ranks() > 0,
@@ -161,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_fastest_of_many_is_far_below_by_chance() {
-        assert!(is_no_chance(4.3, (0.25, 0.0), 160));
-        assert!(!is_no_chance(7.1, (0.48, 0.0), 57_600));
-        assert!(is_no_chance(7.1, (0.48, 0.4), 57_600));
+        assert!(is_no_chance(&Thresholds::default(), 4.3, (0.25, 0.0), 160));
+        assert!(!is_no_chance(&Thresholds::default(), 7.1, (0.48, 0.0), 57_600));
+        assert!(is_no_chance(&Thresholds::default(), 7.1, (0.48, 0.4), 57_600));
     }
 }

@@ -11,13 +11,6 @@ use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::Layer;
 
-/// Most bytes of a collective call, over all ranks, that count as few.
-const FEW_BYTES: u64 = 64 << 10;
-/// Largest size octave (bit length of the bytes) of the system calls inside a collective call of few bytes: below 128 KiB.
-const SMALL: u8 = 17;
-/// Fewest collective calls of each rank on a file for a finding.
-const CALLS: u64 = 16;
-
 #[derive(Debug, Default)]
 struct Found {
     calls: u64,
@@ -40,6 +33,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
+    let thresholds = &cube.run.thresholds;
     let mut by: BTreeMap<FileId, Found> = BTreeMap::new();
     // Calls that HDF5 makes have findings of their own.
     let of_program =
@@ -52,10 +46,17 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
         found.ranks.insert(cell.process);
     }
     by.retain(|_, found| {
-        found.ranks.len() > 1 && found.rounds() >= CALLS && found.bytes > 0 && found.bytes / found.rounds() <= FEW_BYTES
+        found.ranks.len() > 1
+            && found.rounds() >= thresholds.many_calls_min
+            && found.bytes > 0
+            && found.bytes / found.rounds() <= thresholds.small_bytes
     });
     let is = |cell: &Cell| {
-        cell.leaf && cell.inside && cell.class == class && cell.size <= SMALL && by.contains_key(&cell.file)
+        cell.leaf
+            && cell.inside
+            && cell.class == class
+            && cell.is_below(thresholds.block_bytes)
+            && by.contains_key(&cell.file)
     };
     let savings = put_together(cube, is);
     let (file, most) = by.iter().max_by(|a, b| a.1.time_ns.total_cmp(&b.1.time_ns)).filter(|_| !savings.is_empty())?;

@@ -9,16 +9,10 @@ use crate::shared::stats::median;
 use crate::shared::totals::add;
 use crate::sum::Sum;
 use crate::text::units as show;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Least ratio of a rank's bytes to the mean, for the rank to count as moving more than its share.
-pub const MORE: f64 = 1.3;
-/// Least part of the excess time that excess bytes must explain: log lines, for example, take long for few bytes.
-const EXPLAINED: f64 = 0.5;
-/// Least part of the bytes on one rank for the finding to say that it does all I/O.
-const ALL: f64 = 0.95;
 
 /// Processes that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
@@ -31,22 +25,13 @@ struct Uneven {
     savings: Savings,
 }
 
-/// Fewest processes that together do nearly all I/O for the others: then their work is even, and there is no finding.
-const SERVERS: usize = 3;
-/// Least bytes of a process that does I/O for others, as a part of the largest such process's bytes.
-const AS_MUCH: f64 = 0.8;
-
-/// Least saving of reads relative to that of writes (or the reverse) for both to be reported: a small input that one rank reads for all
-/// does not matter beside its output.
-const A_MATTER: f64 = 0.05;
-
 /// Returns a claim (finding with its saving) for reads and one for writes, or one for both if the same processes move more than their share
 /// of both.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut found = uneven(cube);
     let most = found.iter().map(Uneven::cost_ns).fold(0.0, f64::max);
-    found.retain(|found| found.cost_ns() >= most * A_MATTER);
+    found.retain(|found| found.cost_ns() >= most * cube.run.thresholds.minor_share);
     match found.as_slice() {
         [reads, writes] if reads.most == writes.most && reads.like == writes.like => {
             let (one, other) = if reads.share.one >= writes.share.one { (reads, writes) } else { (writes, reads) };
@@ -94,6 +79,7 @@ fn uneven(cube: &Cube<'_>) -> Vec<Uneven> {
 }
 
 fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
+    let thresholds = &cube.run.thresholds;
     let siblings = if cube.run.ranks() == 0 { siblings(cube) } else { BTreeSet::new() };
     let alive = if siblings.is_empty() { alive(cube) } else { vec![siblings.len() as u64; cube.slots.phases()] };
     let of_family = |process: ProcessId| siblings.is_empty() || siblings.contains(&process);
@@ -118,13 +104,15 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     let bytes = whole.values().sum::<Sum>().get();
     let most =
         whole.iter().max_by_key(|(process, bytes)| (**bytes, std::cmp::Reverse(**process))).map(|(p, b)| (*p, *b))?;
-    if (most.1 as f64) < bytes as f64 / processes as f64 * MORE {
+    if (most.1 as f64) < bytes as f64 / processes as f64 * thresholds.similar_ratio {
         return None;
     }
     // Several ranks that do the I/O of all in equal parts are no uneven work.
-    let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * AS_MUCH);
+    let as_much = || whole.iter().filter(|(_, mine)| **mine as f64 >= most.1 as f64 * thresholds.most_share);
     let like: Vec<ProcessId> = as_much().map(|(process, _)| *process).collect();
-    if like.len() >= SERVERS && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * ALL {
+    if like.len() >= (thresholds.several_min as usize)
+        && as_much().map(|of| *of.1).sum::<Sum>().get() as f64 >= bytes as f64 * thresholds.all_share
+    {
         return None;
     }
     // Of ranks without a record, it is only known that they do no I/O.
@@ -142,12 +130,12 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
             whole.get(&cell.process).copied().unwrap_or_default() as f64 * processes as f64 / bytes.max(1) as f64;
         let [too_many, all] = amounts.entry(cell.process).or_default();
         all.add(cell, 1.0);
-        if mine <= even * MORE || over_all <= MORE {
+        if mine <= even * thresholds.similar_ratio || over_all <= thresholds.similar_ratio {
             continue;
         }
         let waited =
             *waited_for.entry((cell.process, phase)).or_insert_with(|| alone || cube.waited_for(cell.process, phase));
-        let at_end = if waited { None } else { cube.sync_points.wait_for(cell.process, phase) };
+        let at_end = if waited { None } else { cube.sync_points.wait_for(thresholds, cell.process, phase) };
         if waited || at_end.is_some() {
             too_many.add(cell, 1.0 - even / mine);
             let less = cell.time_ns() * (1.0 - even / mine);
@@ -161,12 +149,12 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     // Before each synchronization point, a process saves at most the time that the others wait for it.
     for (index, less) in &mut savings {
         let Some(cell) = cube.cells.get(*index as usize) else { continue };
-        let end = cube.sync_points.wait_for(cell.process, cube.phase(cell)).map(|(end, _)| end);
+        let end = cube.sync_points.wait_for(thresholds, cell.process, cube.phase(cell)).map(|(end, _)| end);
         if let Some((most, all)) = end.and_then(|end| at_ends.get(&(cell.process, end))) {
             *less *= (most / all.max(1.0)).min(1.0);
         }
     }
-    if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(all)) {
+    if !amounts.get(&most.0).is_some_and(|[too_many, all]| too_many.is_explained(thresholds, all)) {
         return None;
     }
     if !siblings.is_empty() {
@@ -174,7 +162,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
         let (lag, all) = (lag_ns(cube, most.0, &siblings), savings.iter().map(|(_, ns)| ns).sum::<f64>());
         savings.iter_mut().for_each(|(_, ns)| *ns *= (lag / all.max(1.0)).min(1.0));
     }
-    let one = most.1 as f64 >= bytes as f64 * ALL;
+    let one = most.1 as f64 >= bytes as f64 * thresholds.all_share;
     let several = several(cube, &like);
     let share = words::Share {
         several: several.is_some(),
@@ -190,20 +178,15 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Uneven> {
     Some(Uneven { share, most: most.0, like, savings })
 }
 
-/// Fewest processes started by one parent for them to count as sharing a job's work.
-pub const SIBLINGS: usize = 3;
-/// Least time in which all processes of one parent live at once, as a part of the longest lifetime, for them to count as sharing a job's
-/// work.
-const TOGETHER: f64 = 0.1;
-
 /// Returns processes without MPI that share a job's work: started by one parent, running the same program at the same time.
 fn siblings(cube: &Cube<'_>) -> BTreeSet<ProcessId> {
+    let thresholds = &cube.run.thresholds;
     let all = of_one_parent(cube);
     let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
     let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
     let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
-    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * TOGETHER;
-    if all.len() >= SIBLINGS && together {
+    let together = ends.saturating_sub(begins) as f64 >= longest as f64 * thresholds.some_share;
+    if all.len() >= (thresholds.several_min as usize) && together {
         all.into_iter().map(|(number, _)| number).collect()
     } else {
         BTreeSet::new()
@@ -237,10 +220,10 @@ impl Amount {
         self.ns += cell.time_ns() * share;
     }
 
-    /// True if these calls explain their time by their bytes: their share of the bytes of `all` is at least [`EXPLAINED`] of their share of
+    /// True if these calls explain their time by their bytes: their share of the bytes of `all` is at least `half_share` of their share of
     /// the time.
-    fn is_explained(&self, all: &Self) -> bool {
-        self.bytes * all.ns >= self.ns * all.bytes * EXPLAINED
+    fn is_explained(&self, thresholds: &Thresholds, all: &Self) -> bool {
+        self.bytes * all.ns >= self.ns * all.bytes * thresholds.half_share
     }
 }
 

@@ -3,23 +3,13 @@
 
 use crate::cube::weighted_quantile;
 use crate::findings::{About, Code, Finding};
+use crate::limits::NAMED_RANKS;
 use crate::model::{ProcessId, Run};
 use crate::shared::significance::binomial_tail;
+use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Least gap between the lateness of several stragglers and that of the others, as a part of the largest lateness, for the stragglers to be
-/// reported as a group.
-const APART: f64 = 0.5;
-/// Least part of the stragglers' joint cost that the latest rank must have to be reported alone.
-const ALONE: f64 = 0.5;
-/// Least lateness that counts at a synchronization point, as a part of the largest: between calls of one burst, nobody is late.
-const LATE: f64 = 0.1;
-/// Probability of being last so often by chance, from which the stragglers are not reported.
-const CHANCE: f64 = 0.01;
-/// Most ranks that a sentence lists by number.
-const NAMED: usize = 6;
 
 /// Ranks at a synchronization point, each with the time before it arrives, ns: the rank with the longest time arrives last.
 pub type SyncPoint = Vec<(ProcessId, f64)>;
@@ -42,7 +32,7 @@ pub struct Late {
 /// Returns the ranks whose lateness costs most: one rank, or a group that is clearly later than all others. `None` without ranks to
 /// compare.
 #[must_use]
-pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
+pub fn late(thresholds: &Thresholds, sync_points: &[SyncPoint]) -> Option<Late> {
     let usual: Vec<f64> = sync_points.iter().map(usual).collect();
     let mut lateness: BTreeMap<ProcessId, f64> = BTreeMap::new();
     for (sync_point, usual) in sync_points.iter().zip(&usual) {
@@ -62,10 +52,12 @@ pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
     let behind: Vec<f64> =
         sync_points.iter().zip(&usual).map(|(sync_point, usual)| first(sync_point) - usual).collect();
     let most = behind.iter().copied().fold(0.0, f64::max);
-    let somebody = behind.iter().filter(|ns| **ns > most * LATE).count();
-    let often = held_up(sync_points, &together) as f64 >= somebody as f64 * MOSTLY;
+    let somebody = behind.iter().filter(|ns| **ns > most * thresholds.some_share).count();
+    let often = held_up(thresholds, sync_points, &together) as f64 >= somebody as f64 * thresholds.majority_share;
     let (who, saves_ns) = match saved(sync_points, &together) {
-        all if alone < all * ALONE && step >= latest * APART && often => (together, all),
+        all if alone < all * thresholds.half_share && step >= latest * thresholds.half_share && often => {
+            (together, all)
+        }
         _ => (processes(1), alone),
     };
     let mut last: Vec<(usize, f64, f64)> = Vec::new();
@@ -77,20 +69,10 @@ pub fn late(sync_points: &[SyncPoint]) -> Option<Late> {
         }
     }
     let most = last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
-    last.retain(|(_, ns, usual)| ns - usual >= most * LATE);
+    last.retain(|(_, ns, usual)| ns - usual >= most * thresholds.some_share);
     let all_ns = sync_points.iter().map(|sync_point| first(sync_point) - second(sync_point)).sum();
     Some(Late { processes: who.into_iter().collect(), last, saves_ns, all_ns })
 }
-
-/// Least ratio of the last rank's lead over the second to the second's own lateness, for the last rank to block all alone.
-const BY_FAR: f64 = 3.0;
-/// Least part of the synchronization points with a straggler at which the whole group must be late together: by chance, two of few ranks
-/// often are.
-const MOSTLY: f64 = 0.6;
-/// Least share of the synchronization points at which one rank is late by far, for stragglers to count as alternating.
-const OFTEN: f64 = 0.4;
-/// Fewest different ranks that are late by far, for stragglers to count as alternating.
-const SEVERAL: usize = 3;
 
 /// Alternating stragglers: different ranks are late, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,18 +98,19 @@ impl ByTurns {
 
 /// Returns the alternating stragglers, if at many synchronization points one of several ranks is late by far; else `None`.
 #[must_use]
-pub fn by_turns(sync_points: &[SyncPoint]) -> Option<ByTurns> {
+pub fn by_turns(thresholds: &Thresholds, sync_points: &[SyncPoint]) -> Option<ByTurns> {
     let mut who: BTreeSet<ProcessId> = BTreeSet::new();
     let (mut count, mut waits_ns) = (0_u64, 0.0);
-    for sync_point in sync_points.iter().filter(|sync_point| sync_point.len() > SEVERAL) {
+    for sync_point in sync_points.iter().filter(|sync_point| sync_point.len() > thresholds.several_min as usize) {
         let (first, second, usual) = (first(sync_point), second(sync_point), usual(sync_point));
         let last = sync_point.iter().max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?.0;
-        if first - second > 0.0 && first - second >= (second - usual) * BY_FAR {
+        if first - second > 0.0 && first - second >= (second - usual) * thresholds.treble_ratio {
             who.insert(last);
             (count, waits_ns) = (count + 1, waits_ns + first - second);
         }
     }
-    let is = who.len() >= SEVERAL && count as f64 >= sync_points.len() as f64 * OFTEN;
+    let is = who.len() >= (thresholds.several_min as usize)
+        && count as f64 >= sync_points.len() as f64 * thresholds.third_share;
     is.then_some(ByTurns { sync_points: count, ranks: who.len(), waits_ns })
 }
 
@@ -143,8 +126,8 @@ pub fn first_quartile(values: &[f64]) -> f64 {
 }
 
 /// Counts synchronization points at which at least half of `who` arrive after all others, and the others wait for them longer than the part
-/// [`LATE`] of the longest such wait.
-fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
+/// `some_share` of the longest such wait.
+fn held_up(thresholds: &Thresholds, sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     let together = |sync_point: &SyncPoint| {
         let others = sync_point.iter().filter(|(process, _)| !who.contains(process)).map(|(_, ns)| *ns);
         let others = others.fold(f64::NEG_INFINITY, f64::max);
@@ -152,7 +135,10 @@ fn held_up(sync_points: &[SyncPoint], who: &BTreeSet<ProcessId>) -> usize {
     };
     let one: Vec<f64> = sync_points.iter().map(|sync_point| saved(std::slice::from_ref(sync_point), who)).collect();
     let most = one.iter().copied().fold(0.0, f64::max);
-    one.iter().zip(sync_points).filter(|(ns, sync_point)| **ns > most * LATE && together(sync_point)).count()
+    one.iter()
+        .zip(sync_points)
+        .filter(|(ns, sync_point)| **ns > most * thresholds.some_share && together(sync_point))
+        .count()
 }
 
 /// Returns the run time saved if `who` arrived no later than the last of all others, ns.
@@ -184,15 +170,15 @@ impl Late {
     /// True if the stragglers may be last so often by chance, given that any rank is equally likely to be last. Counts only synchronization
     /// points at which the last rank is about as late as the stragglers are.
     #[must_use]
-    pub fn may_be_chance(&self, sync_points: &[SyncPoint]) -> bool {
+    pub fn may_be_chance(&self, thresholds: &Thresholds, sync_points: &[SyncPoint]) -> bool {
         let most = self.last.iter().map(|(_, ns, usual)| ns - usual).fold(0.0, f64::max);
-        let late = |sync_point: &&SyncPoint| first(sync_point) - usual(sync_point) >= most * LATE;
+        let late = |sync_point: &&SyncPoint| first(sync_point) - usual(sync_point) >= most * thresholds.some_share;
         let (mut made, mut ranks) = (0, 1);
         for sync_point in sync_points.iter().filter(late) {
             (made, ranks) = (made + 1, ranks.max(sync_point.len()));
         }
         let part = self.processes.len() as f64 / ranks as f64;
-        binomial_tail(self.last.len(), made, part) * ranks as f64 >= CHANCE
+        binomial_tail(self.last.len(), made, part) * ranks as f64 >= thresholds.chance_p
     }
 
     /// Returns the stragglers as facts for a sentence and as fields of a finding. `sync_points`: number of all synchronization points;
@@ -221,9 +207,9 @@ impl Late {
             let about = About { node: Some(name.clone()), ..about };
             return (format!("node {name} (all {theirs} ranks)"), true, about);
         }
-        let numbers: Vec<String> = ranks.iter().take(NAMED).map(ToString::to_string).collect();
+        let numbers: Vec<String> = ranks.iter().take(NAMED_RANKS).map(ToString::to_string).collect();
         let words = match numbers.split_last() {
-            Some((last, rest)) if ranks.len() <= NAMED => format!("ranks {} and {last}", rest.join(", ")),
+            Some((last, rest)) if ranks.len() <= NAMED_RANKS => format!("ranks {} and {last}", rest.join(", ")),
             _ => format!("{} ranks ({}, ...)", ranks.len(), numbers.join(", ")),
         };
         (words, false, about)
@@ -242,7 +228,8 @@ mod tests {
 
     #[test]
     fn one_that_is_late_again_and_again() {
-        let found = late(&sync_points(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]])).expect("late");
+        let found = late(&Thresholds::default(), &sync_points(&[&[5.0, 50.0, 6.0, 5.0], &[5.0, 60.0, 4.0, 5.0]]))
+            .expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1)], 44.0 + 55.0));
         assert_eq!(found.last, [(0, 50.0, 5.0), (1, 60.0, 4.0)]);
     }
@@ -253,7 +240,7 @@ mod tests {
             let of = |turn: usize| if turn < times { [5.0, 50.0, 6.0, 5.0] } else { [50.0, 5.0, 6.0, 5.0] };
             let all: Vec<[f64; 4]> = (0..8).map(of).collect();
             let all = sync_points(&all.iter().map(<[f64; 4]>::as_slice).collect::<Vec<_>>());
-            late(&all).expect("late").may_be_chance(&all)
+            late(&Thresholds::default(), &all).expect("late").may_be_chance(&Thresholds::default(), &all)
         };
         assert!(late_to(5) && !late_to(8));
     }
@@ -261,25 +248,28 @@ mod tests {
     #[test]
     fn several_that_are_late_together() {
         let of = [5.0, 50.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
-        let found = late(&sync_points(&[&of, &of])).expect("late");
+        let found = late(&Thresholds::default(), &sync_points(&[&of, &of])).expect("late");
         assert_eq!((found.processes, found.saves_ns), (vec![ProcessId(1), ProcessId(3)], 2.0 * 46.0));
         // One is late by far and one by little: the first alone.
         let of = [5.0, 100.0, 6.0, 52.0, 5.0, 4.0, 5.0, 6.0];
-        assert_eq!(late(&sync_points(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
+        assert_eq!(late(&Thresholds::default(), &sync_points(&[&of, &of])).expect("late").processes, [ProcessId(1)]);
     }
 
     #[test]
     fn where_nobody_is_late_nothing_is_reported_of_who_is() {
         let (late_ones, none) = ([5.0, 50.0, 6.0, 52.0, 5.0, 51.0, 5.0, 6.0], [1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.5, 1.0]);
         let all = sync_points(&[&late_ones, &none, &late_ones, &none, &none, &late_ones, &none]);
-        let found = late(&all).expect("late");
+        let found = late(&Thresholds::default(), &all).expect("late");
         assert_eq!(found.processes, [1, 3, 5].map(ProcessId));
         assert!(found.saves_ns >= 3.0 * 46.0, "{found:?}");
     }
 
     #[test]
     fn who_takes_turns_does_not_stand_apart() {
-        let found = late(&sync_points(&[&[50.0, 5.0, 5.0, 5.0], &[5.0, 50.0, 5.0, 5.0], &[5.0, 5.0, 50.0, 5.0]]));
+        let found = late(
+            &Thresholds::default(),
+            &sync_points(&[&[50.0, 5.0, 5.0, 5.0], &[5.0, 50.0, 5.0, 5.0], &[5.0, 5.0, 50.0, 5.0]]),
+        );
         let found = found.expect("somebody comes last");
         assert_eq!((found.saves_ns, found.all_ns), (45.0, 135.0));
         let turns: Vec<SyncPoint> = (0..8)
@@ -289,13 +279,13 @@ mod tests {
                     .collect()
             })
             .collect();
-        let found = by_turns(&turns).expect("alternately");
+        let found = by_turns(&Thresholds::default(), &turns).expect("alternately");
         assert_eq!((found.sync_points, found.ranks), (8, 4));
         assert!((found.waits_ns - 8.0 * 82.0).abs() < 10.0, "{found:?}");
         let even: Vec<SyncPoint> =
             turns.iter().map(|of| of.iter().map(|(rank, ns)| (*rank, ns.min(9.0))).collect()).collect();
-        assert_eq!(by_turns(&even), None);
-        assert_eq!(late(&[]), None);
-        assert_eq!(late(&sync_points(&[&[3.0]])), None);
+        assert_eq!(by_turns(&Thresholds::default(), &even), None);
+        assert_eq!(late(&Thresholds::default(), &[]), None);
+        assert_eq!(late(&Thresholds::default(), &sync_points(&[&[3.0]])), None);
     }
 }

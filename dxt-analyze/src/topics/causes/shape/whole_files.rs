@@ -4,14 +4,8 @@
 use crate::cube::{Cell, Cube};
 use crate::model::{Class, FileId};
 use crate::shared::totals::add;
+use crate::thresholds::Thresholds;
 use rustc_hash::FxHashMap;
-
-/// Most reads or writes per open of a file that each open moves completely: after the call that fetches the bytes, a reader makes one more
-/// to see the end of the file.
-pub const IN_A_GO: u64 = 2;
-/// Least part of a file that a request must move to count as moving the whole file: records of several kinds may make files differ a little
-/// in length.
-const WHOLE: f64 = 0.9;
 
 /// Sizes, bytes, of the files that each open moves by one call.
 #[derive(Clone, Debug, Default)]
@@ -36,15 +30,15 @@ impl WholeFiles {
             }
         }
         let is = |(opens, moves, until): &(u64, u64, u64)| {
-            *opens > 0 && *until > 0 && *moves <= opens.saturating_mul(IN_A_GO)
+            *opens > 0 && *until > 0 && *moves <= opens.saturating_mul(cube.run.thresholds.repeated_min)
         };
         Self(of.into_iter().filter(|(_, of)| is(of)).map(|(file, (.., until))| (file, until)).collect())
     }
 
     /// True if each call of the cell (group of similar calls) moves its whole file.
     #[must_use]
-    pub fn has(&self, cell: &Cell) -> bool {
+    pub fn has(&self, thresholds: &Thresholds, cell: &Cell) -> bool {
         let mean = cell.sums.bytes as f64 / cell.sums.calls.max(1) as f64;
-        self.0.get(&cell.file).is_some_and(|until| mean >= *until as f64 * WHOLE)
+        self.0.get(&cell.file).is_some_and(|until| mean >= *until as f64 * thresholds.nearly_all_share)
     }
 }

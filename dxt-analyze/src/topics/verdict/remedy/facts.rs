@@ -4,6 +4,7 @@ use crate::cube::Cube;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, FileId, LayoutOrigin, ProcessId, Run};
 use crate::sum::Sum;
+use crate::thresholds::Thresholds;
 use crate::topics::signatures::advice::OneCall;
 use crate::topics::stripes::result::{FilePart, LayoutPart};
 use rustc_hash::FxHashMap;
@@ -83,15 +84,11 @@ pub(crate) struct OfFile {
     pub(crate) hdf5: bool,
 }
 
-/// Least bytes of a process, as a part of the busiest process's, to count among those that move the file's bytes: reading a library's few
-/// own bytes does not count.
-const MOVER: f64 = 0.1;
-
 impl OfFile {
     /// Returns the number of processes that move the file's bytes by system calls inside MPI-IO.
-    pub(crate) fn movers(&self) -> u64 {
+    pub(crate) fn movers(&self, thresholds: &Thresholds) -> u64 {
         let most = self.moved.values().copied().max().unwrap_or(0);
-        self.moved.values().filter(|bytes| **bytes as f64 >= most as f64 * MOVER).count() as u64
+        self.moved.values().filter(|bytes| **bytes as f64 >= most as f64 * thresholds.some_share).count() as u64
     }
 
     fn bytes(&self) -> u64 {

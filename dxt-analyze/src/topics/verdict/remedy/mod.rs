@@ -16,6 +16,7 @@ mod striping;
 use crate::findings::{Code, Finding, Reason};
 use crate::sum::Sum;
 use crate::text::units;
+use crate::thresholds::fixed::ADVISED_PIECES;
 use crate::topics::verdict::weigh::is_longer;
 use facts::Facts;
 use serde::Serialize;
@@ -260,7 +261,6 @@ pub(crate) fn key(line: &str) -> String {
 /// Returns a setting that enlarges the tracer's buffer, so that it records all calls: 16 bytes (twice a packed segment) for each call of
 /// the busiest process. `None` for logs, and if no calls are missing.
 fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
-    const PACKED: u64 = 16;
     let run = facts.run;
     if run.was_log() || run.missing_segments() == 0 {
         return None;
@@ -269,7 +269,7 @@ fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
         let kept = process.blocks.iter().map(|block| u64::from(block.head.segments)).sum::<Sum>().get();
         run.missing_of(process).fold(kept, |sum, (_, counters)| sum.saturating_add(counters.segments))
     });
-    let bytes = most.max()?.saturating_mul(PACKED).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
+    let bytes = most.max()?.saturating_mul(ADVISED_PIECES).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
     let lines = vec![format!("DXT_BUFFER_MAX={}", units::size_option(bytes))];
     Some(Remedy::new(Destination::Environment, lines, "space to record all calls of the busiest process"))
 }

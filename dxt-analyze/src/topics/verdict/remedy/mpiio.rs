@@ -5,13 +5,9 @@ use super::facts::{Engine, Facts, OfFile, Storage, Way};
 use super::{Destination, Remedy};
 use crate::model::FileId;
 use crate::text::units;
+use crate::thresholds::fixed::{OMPIO_BUFFER, ROMIO_BUFFER};
 use crate::topics::layers::rounds::{LARGEST, wanted as buffer};
 use trace_format::meta::HintOrigin;
-
-/// Default of ROMIO's `cb_buffer_size`, bytes.
-const ROMIO_BUFFER: u64 = 16 << 20;
-/// Default of OMPIO's `io_ompio_bytes_per_agg`, bytes.
-const OMPIO_BUFFER: u64 = 32 << 20;
 
 /// Condition under which disabling data sieving saves time.
 const FEW_PIECES: &str = "the pieces of a call are few and large, with gaps larger than the pieces";
@@ -107,7 +103,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let wanted = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
-    if of.movers() == wanted {
+    if of.movers(&facts.run.thresholds) == wanted {
         return Vec::new();
     }
     let each = wanted.div_ceil(facts.nodes);
@@ -115,7 +111,7 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
         "{wanted} {}, {}, instead of {}: {} on each of {}",
         units::agree(wanted, "aggregator", "aggregators"),
         if stripes > 1 { "one per stripe" } else { "one per node" },
-        of.movers(),
+        of.movers(&facts.run.thresholds),
         units::count(each),
         units::counted(facts.nodes, "node")
     );
@@ -138,7 +134,10 @@ pub(super) fn aggregators(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Re
 /// Asks for a single aggregator, which combines small pieces into one request.
 pub(super) fn one_aggregator(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    let why = format!("one aggregator makes one request in place of one from each of {} aggregators", of.movers());
+    let why = format!(
+        "one aggregator makes one request in place of one from each of {} aggregators",
+        of.movers(&facts.run.thresholds)
+    );
     let mut out = Vec::new();
     if heeds_hints(facts.engine) {
         let reads = of.reads.together.calls > of.writes.together.calls;
@@ -168,7 +167,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
     let is_cut = |way: &Way| way.together.calls > 0 && way.inside.mean().saturating_mul(2) <= way.together.mean();
     let stripes = facts.stripes(file).map_or(0, |(_, count)| count);
     let aggregators = if stripes > 1 { stripes } else { facts.nodes }.min(facts.ranks).max(1);
-    let too_many = ways.iter().any(|(way, _)| is_cut(way)) && of.movers() > aggregators;
+    let too_many = ways.iter().any(|(way, _)| is_cut(way)) && of.movers(&facts.run.thresholds) > aggregators;
     let mut lines = vec!["fcoll = vulcan".to_owned()];
     if too_many {
         wanted.push(("cb_nodes", aggregators.to_string()));
@@ -190,7 +189,7 @@ pub(super) fn buffering(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Reme
 pub(super) fn rounds(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
     let mean = of.writes.together.mean().max(of.reads.together.mean());
-    let movers = (of.movers()).max(1);
+    let movers = (of.movers(&facts.run.thresholds)).max(1);
     let default = if facts.engine == Engine::Ompio { OMPIO_BUFFER } else { ROMIO_BUFFER };
     let in_effect =
         facts.hint(file, HintOrigin::InEffect, "cb_buffer_size").and_then(|value| value.parse::<u64>().ok());

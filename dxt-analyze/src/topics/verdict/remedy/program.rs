@@ -6,13 +6,9 @@ use crate::findings::{Code, Finding};
 use crate::limits::ADVISED_CACHE;
 use crate::model::{DataSet, FileId};
 use crate::text::units;
+use crate::thresholds::fixed::{ADVISED_CHUNK, ADVISED_REQUEST};
 use crate::topics::causes::shape::hdf5_amplified;
 use crate::topics::signatures::advice::OneCall;
-
-/// Bytes of a large request: most file systems reach their full rate at about this size.
-const LARGE: u64 = 4 << 20;
-/// Advised bytes of a chunk of a data set.
-const CHUNK: u64 = 1 << 20;
 
 fn source(lines: &[&str], why: impl Into<String>) -> Remedy {
     Remedy::new(Destination::Program, lines.iter().map(|line| (*line).to_owned()).collect(), why)
@@ -133,19 +129,19 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         return largest.and_then(|set| chunks(facts, set, None)).into_iter().collect();
     }
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
-    let size = units::size_option(LARGE);
+    let size = units::size_option(ADVISED_REQUEST);
     let why = format!(
         "{} of {} {} one of {}",
-        units::counted(LARGE / mean.max(1), "call"),
+        units::counted(ADVISED_REQUEST / mean.max(1), "call"),
         units::bytes(mean),
-        units::agree(LARGE / mean.max(1), "becomes", "become"),
-        units::bytes(LARGE)
+        units::agree(ADVISED_REQUEST / mean.max(1), "becomes", "become"),
+        units::bytes(ADVISED_REQUEST)
     );
-    if mean >= LARGE / 2 {
+    if mean >= ADVISED_REQUEST / 2 {
         return Vec::new();
     }
     vec![match (facts.is_python(), of.stdio) {
-        (true, _) => source(&[&format!("open(name, mode, buffering={LARGE})")], why),
+        (true, _) => source(&[&format!("open(name, mode, buffering={ADVISED_REQUEST})")], why),
         (false, true) => source(
             // The GNU C library ignores the size if the buffer is null.
             &[&format!(
@@ -173,7 +169,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
 }
 
 fn c_size() -> String {
-    format!("{} << 20", LARGE >> 20)
+    format!("{} << 20", ADVISED_REQUEST >> 20)
 }
 
 /// Advises a cache for all chunks of a call, or chunks shaped like the calls.
@@ -199,13 +195,13 @@ fn volume(set: &DataSet) -> u64 {
     set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
 }
 
-/// Advises chunks of about `CHUNK` bytes for a larger data set. A chunk takes as much as fits of dimension `along`, then of the other
+/// Advises chunks of about `ADVISED_CHUNK` bytes for a larger data set. A chunk takes as much as fits of dimension `along`, then of the other
 /// dimensions, fastest-varying first. `None` if the data set is not larger.
 fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<Remedy> {
-    if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= CHUNK {
+    if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= ADVISED_CHUNK {
         return None;
     }
-    let mut room = CHUNK / u64::from(set.element_bytes).max(1);
+    let mut room = ADVISED_CHUNK / u64::from(set.element_bytes).max(1);
     let mut shape = set.extent.clone();
     let order = along.into_iter().chain((0..shape.len()).rev().filter(|at| Some(*at) != along));
     for at in order.collect::<Vec<_>>() {
@@ -215,7 +211,8 @@ fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<
         }
     }
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
-    let why = format!("chunks of about {} for the data set of {}", units::bytes(CHUNK), units::bytes(volume(set)));
+    let why =
+        format!("chunks of about {} for the data set of {}", units::bytes(ADVISED_CHUNK), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
     Some(if facts.is_python() {
         source(

@@ -7,13 +7,9 @@ use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::printable::is_hidden;
 use crate::text::units;
+use crate::thresholds::fixed::{ADVISED_STRIPE, ADVISED_STRIPES};
 use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
-
-/// Most stripes advised for a shared file if no waits at its storage targets tell how many are enough.
-const WIDE: u64 = 8;
-/// Least stripe size advised, bytes.
-const STRIPE: u64 = 1 << 20;
 
 /// Returns a file's directory, quoted for a shell; `None` if the name is uncertain or unsafe in a script.
 pub(super) fn directory(facts: &Facts<'_, '_>, file: FileId) -> Option<String> {
@@ -37,10 +33,10 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
     let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };
     let of = facts.file(file);
-    let (size, count) = facts.stripes(file).unwrap_or((STRIPE, 0));
-    let size = size.max(STRIPE);
+    let (size, count) = facts.stripes(file).unwrap_or((ADVISED_STRIPE, 0));
+    let size = size.max(ADVISED_STRIPE);
     let enough = queues(facts.cube).iter().map(|queue| queue.facts.enough.round() as u64).max();
-    let wanted = enough.unwrap_or(WIDE.min(of.processes.len() as u64)).max(2);
+    let wanted = enough.unwrap_or(ADVISED_STRIPES.min(of.processes.len() as u64)).max(2);
     let Some(directory) = directory(facts, file) else { return Vec::new() };
     let shared = of.processes.len() > 1;
     if shared && count >= wanted {
