@@ -11,6 +11,9 @@
 #   --seeds N          N seeds, from that of --seed on, and totals only; no real programs
 #   --json FILE        writes the scores to FILE, one job per line (a frozen run); no real programs
 #   --against FILE     compares the scores with those of a frozen run, and lists the jobs that changed; no real programs
+#   --sensitivity NAMES  halves and doubles thresholds of the analyzer (names separated by commas, or all), scores the jobs each time
+#                      and prints a line for each: first finding right, healthy and quiet, savings within 2 x, misleading high, jobs
+#                      that changed; 100 jobs unless --random says another number; no real programs
 #   --keep DIR         leave logs, traces and manifest.json (the true fault of each) in DIR
 #   --analyze PROGRAM  use this analyzer instead of building one
 #   --from DIR         take verdicts from DIR/CASE.json; no analyzer is built or run
@@ -18,7 +21,7 @@ set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-simulated=0 keep='' analyze='' from='' options=()
+simulated=0 keep='' analyze='' from='' drawn='' sensitivity='' options=()
 while [ $# -gt 0 ]; do
     case $1 in
     --short)
@@ -30,12 +33,17 @@ while [ $# -gt 0 ]; do
         options+=(--combined)
         shift
         ;;
-    --only | --seed | --generation | --random | --seeds | --json | --against | --keep | --analyze | --from)
+    --only | --seed | --generation | --random | --seeds | --sensitivity | --json | --against | --keep | --analyze | --from)
         [ $# -ge 2 ] || die "$1 needs a value"
         case $1 in
         --only | --seed | --generation) options+=("$1" "$2") ;;
         --random | --seeds)
             simulated=1
+            [ "$1" = --seeds ] || drawn=1
+            options+=("$1" "$2")
+            ;;
+        --sensitivity)
+            simulated=1 sensitivity=1
             options+=("$1" "$2")
             ;;
         --json | --against)
@@ -55,6 +63,7 @@ while [ $# -gt 0 ]; do
     *) die "unknown option $1; see --help" ;;
     esac
 done
+[ -z "$sensitivity" ] || [ -n "$drawn" ] || options+=(--random 100)
 cd "$project"
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/dxt-verdicts.XXXXXXXX")

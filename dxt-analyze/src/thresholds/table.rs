@@ -344,6 +344,9 @@ thresholds! {
     block_read_bytes: u64 = 4_194_304, "bytes",
         "Maximum size of a block that processes read, or a file that they rewrite, as a whole: an input or a state, not a checkpoint.",
         "ours";
+    system_call_ns: f64 = 1_000.0, "ns",
+        "Time of a system call that moves no bytes and reaches no storage, such as a seek.",
+        "ours";
     in_memory_ns: f64 = 2_000.0, "ns",
         "Time of a call that only reaches the page cache, without the time to copy the bytes.",
         "ours: one system call";

@@ -36,7 +36,7 @@ fn the_first_finding_is_the_injected_fault() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let truths = write(folder.path(), &Choice { short: true, only: None, ..Choice::default() }).expect("logs");
     let analyzer = Path::new(env!("CARGO_BIN_EXE_dxt-analyze"));
-    let scores: Vec<Score> = scores(analyzer, folder.path(), &truths).expect("a verdict on each log");
+    let scores: Vec<Score> = scores(analyzer, folder.path(), &truths, &[]).expect("a verdict on each log");
     let totals = Totals::of(&scores);
     let bounds = [
         ("first finding right", totals.first_right, at_least::FIRST_RIGHT),

@@ -262,7 +262,7 @@ codes! {
         "Seeks accompany reads and writes.",
         "Reported if (1) POSIX seeks >= seek_share x POSIX reads and writes of the same files; and (2) POSIX seeks >= \
          seek_min; or, in `report`, (3) seeks outside MPI-IO and HDF5, with those of C streams, >= hundred_calls_min. \
-         Saving: time of the seeks beyond in_memory_ns each.",
+         Saving: time of the seeks beyond system_call_ns each.",
         "Give the offset with the call: pread(2), pwrite(2), MPI_File_read_at.",
         "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",

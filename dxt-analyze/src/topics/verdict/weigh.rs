@@ -82,7 +82,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
             // Repeated metadata queries explain slow metadata calls, and waiting for a file explains a straggler.
             let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
             // More bytes on a rank explain its longer time in calls.
-            let says_why = says_why || only_who && claim.1.finding.code == Code::BYTE_IMBALANCE;
+            let says_why =
+                says_why || only_who && [Code::BYTE_IMBALANCE, Code::ONE_RANK].contains(&claim.1.finding.code);
             // Random order explains why small requests are slow.
             let says_why = says_why || only_small && RANDOM.contains(&claim.1.finding.code);
             let least = if says_why { thresholds.half_share } else { thresholds.most_share };

@@ -3,6 +3,7 @@
 use super::comparison::comparison;
 use super::frozen::Frozen;
 use super::score::{Score, score};
+use super::sensitivity::sensitivity;
 use super::table::{table, totals};
 use super::truth::Truth;
 use super::{Choice, frozen, manifest, real, verdict, write};
@@ -45,6 +46,9 @@ struct VerdictsArgs {
     /// Take verdicts from DIR/NAME.json instead of running the analyzer
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
+    /// Halve and double thresholds of the analyzer, and score all jobs each time: names separated by commas, or all
+    #[arg(long, value_name = "NAMES", conflicts_with_all = ["seeds", "json", "against", "from", "real"])]
+    sensitivity: Option<String>,
     /// Run real programs as well; directory of the programs that scripts/verdicts.sh compiles
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seeds", "json", "against"])]
     real: Option<PathBuf>,
@@ -75,6 +79,10 @@ pub fn faults(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
 /// of an earlier run). Fails if a file cannot be written, the analyzer gives no verdict, or the frozen run cannot be read.
 pub fn verdicts(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<String> {
     let args = VerdictsArgs::parse_from(arguments);
+    if let Some(names) = &args.sensitivity {
+        let truths = write(&args.keep, &args.choice)?;
+        return sensitivity(names, &args.keep, |options| scores(&args.analyze, &args.keep, &truths, options));
+    }
     let before = args.against.as_deref().map(read_frozen).transpose()?;
     let (mut all, mut jobs) = (Vec::new(), Vec::new());
     for seed in (0..args.seeds).map(|more| args.choice.seed + more) {
@@ -112,7 +120,7 @@ impl VerdictsArgs {
             truths.extend(real::run(built, &keep, choice)?);
             manifest(&keep, &truths)?;
         }
-        let Some(from) = &self.from else { return scores(&self.analyze, &keep, &truths) };
+        let Some(from) = &self.from else { return scores(&self.analyze, &keep, &truths, &[]) };
         let read = |truth: &Truth| {
             let path = within(from).join(format!("{}.json", truth.name));
             let of = || format!("failed to read {}", path.display());
@@ -124,12 +132,22 @@ impl VerdictsArgs {
 }
 
 /// Runs `analyzer` on the traces in `folder` and scores the analyzer's findings against the true faults in `truths`. Fails if the analyzer
-/// gives no verdict on a trace.
-pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth]) -> anyhow::Result<Vec<Score>> {
+/// gives no verdict on a trace. `options`: further options of the analyzer.
+pub fn scores(analyzer: &Path, folder: &Path, truths: &[Truth], options: &[String]) -> anyhow::Result<Vec<Score>> {
     let analyzer = analyzer.canonicalize().with_context(|| format!("failed to find {}", analyzer.display()))?;
-    let of =
-        |truth: &Truth| Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &truth.options, folder)?));
-    truths.iter().map(of).collect()
+    let of = |truth: &Truth| {
+        let options = [truth.options.as_slice(), options].concat();
+        Ok(score(truth, &verdict::ask(&analyzer, &folder.join(&truth.log), &options, folder)?))
+    };
+    let all = |truths: &[Truth]| truths.iter().map(of).collect::<anyhow::Result<Vec<Score>>>();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let parts = std::thread::scope(|scope| {
+        let parts = truths.chunks(truths.len().div_ceil(threads).max(1)).map(|part| scope.spawn(move || all(part)));
+        let parts: Vec<_> = parts.collect();
+        parts.into_iter().map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let parts: Vec<anyhow::Result<Vec<Score>>> = parts;
+    Ok(parts.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat())
 }
 
 #[cfg(test)]

@@ -142,6 +142,11 @@ fn mcnemar(better: usize, worse: usize) -> f64 {
     (2.0_f64 * sum).min(1.0)
 }
 
+/// True if a job's verdict has changed in any way that [`comparison`] lists.
+pub(super) fn has_changed(before: &Score, now: &Score) -> bool {
+    !changes(before, now).is_empty()
+}
+
 /// Returns the differences between the scores `before` and `now` of a job. Facts stated by the first finding of each score are compared
 /// only if both first findings have the same code.
 fn changes(before: &Score, now: &Score) -> Vec<String> {

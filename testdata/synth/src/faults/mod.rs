@@ -5,6 +5,7 @@
 //! * `log`: writes the result as a trace; `change`: changes with a known effect on findings; `truth`: true costs of the faults, and criteria for right findings.
 //! * Lists of cases: `sick` (one fault), `several` (several faults, or a weak one), `healthy` (no fault), `random` (drawn), `real` (real programs).
 //! * `verdict`: an analyzer's findings; `score`: comparison of findings with the truth; `table`: all scores; `cli`: command lines.
+//! * `sensitivity`: scores with each threshold of the analyzer halved and doubled.
 //! * `frozen`: scores of a run as a file; `comparison`: differences between two runs.
 
 mod calls;
@@ -23,6 +24,7 @@ mod processor;
 mod random;
 mod real;
 mod score;
+mod sensitivity;
 mod several;
 mod sick;
 mod storage;

@@ -22,7 +22,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             add(&mut of_streams, cell.sums.calls);
         }
         time += cell.time_ns();
-        let more = cell.time_ns() - thresholds.in_memory_ns * cell.sums.calls as f64;
+        let more = cell.time_ns() - thresholds.system_call_ns * cell.sums.calls as f64;
         if more > 0.0 {
             savings.push((index, more));
         }
