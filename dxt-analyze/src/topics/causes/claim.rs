@@ -15,13 +15,12 @@ pub enum Basis {
     /// Another form of the same work, in which slow calls would still be slow: excess stays with the claims that prove it.
     Form,
     /// Measured in this run otherwise, and shows as excess of some calls, too: waits of calls for each other, ranks that take longer than
-    /// others, calls that would not be made, a cost that the finding itself states.
+    /// others, a cost that the finding itself states.
     Measured,
 }
 
-/// Codes of findings whose savings are measured in the run by other means than the excess of calls over peers, or whose calls would not be
-/// made at all.
-const MEASURED: [Code; 14] = [
+/// Codes of findings whose savings are measured in the run by other means than the excess of calls over peers.
+const MEASURED: [Code; 11] = [
     Code::LOCK_WAITS,
     Code::LOCK_TIME,
     Code::INDEPENDENT,
@@ -30,9 +29,6 @@ const MEASURED: [Code; 14] = [
     Code::STANDARD_OUTPUT,
     Code::POLLED,
     Code::SLOW_THREAD,
-    Code::ASKED_AGAIN,
-    Code::REREAD,
-    Code::READ_MODIFY_WRITE,
     Code::MANY_AGGREGATORS,
     Code::ALIASING,
     Code::NO_OVERLAP,
@@ -128,8 +124,7 @@ pub(crate) fn excess<'c>(cube: &Cube<'_>, claims: impl IntoIterator<Item = &'c C
     for (index, ns) in claims.into_iter().filter(|claim| claim.basis == Basis::Excess).flat_map(|claim| &claim.savings)
     {
         if let Some(of) = out.get_mut(*index as usize) {
-            // Two claims may explain the same excess: a lock wait is part of a stall and of the tail of lock calls.
-            *of = f64::max(*of, *ns);
+            *of += ns;
         }
     }
     out

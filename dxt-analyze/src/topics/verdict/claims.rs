@@ -189,9 +189,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
         let claim = Claim { at_most, ..Claim::new(finding.clone(), savings) };
         let basis = match rule.counterfactual {
-            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::ByCost | Counterfactual::Asked => {
-                Basis::Measured
-            }
+            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::Compared => Basis::Measured,
             _ => claim.basis,
         };
         (!claim.savings.is_empty()).then_some(Claim { basis, ..claim })
@@ -303,7 +301,6 @@ impl<'g, 'a> Mending<'g, 'a> {
             Counterfactual::Quick => time - calls * thresholds.server_ns,
             Counterfactual::Asked => {
                 let (asked, moved) = self.moved.get(&(cell.file, cell.class)).copied().unwrap_or_default();
-                let time = cell.time_ns();
                 // Reads on a file from which the program read nothing serve its writes (read-modify-write, with locks).
                 if asked == 0 {
                     time
@@ -313,7 +310,8 @@ impl<'g, 'a> Mending<'g, 'a> {
                     0.0
                 }
             }
-            Counterfactual::ByCost => cell.time_ns() * cost,
+            Counterfactual::ByCost => time * cost,
+            Counterfactual::Compared => cell.time_ns() * cost,
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) enum Counterfactual {
     Asked,
     /// Time left after subtracting the cost that the finding itself states.
     ByCost,
+    /// As [`Counterfactual::ByCost`], for a cost that the finding measures by comparing these calls with others of the run.
+    Compared,
     /// Time of the same bytes in large requests, but only for requests that are small in any case (below 64 KiB).
     Tiny,
     /// Time if all ranks work at the same time instead of one after another.
@@ -86,7 +88,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::ONE_CALL], DATA, None, Counterfactual::Large),
     (&[Code::OVERWRITTEN], WRITES, None, Counterfactual::ByCost),
     (&[Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Counterfactual::Handover),
-    (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Counterfactual::ByCost),
+    (&[Code::UNALIGNED, Code::CROSSING, Code::IMBALANCE], DATA, None, Counterfactual::Compared),
 ];
 
 /// Codes of findings about calls on files that several processes use.
