@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Number of bins of the access-size histogram.
 pub const SIZE_BINS: usize = 10;
-/// Exclusive upper bounds of the first nine size bins, in bytes; the tenth bin is unbounded. The bins are Darshan's: 0-100, 100-1K, 1K-10K,
-/// 10K-100K, 100K-1M, 1M-4M, 4M-10M, 10M-100M, 100M-1G, 1G+, with K = 1024 and inclusive upper bounds.
+/// Exclusive upper bounds of the first nine size bins, in bytes; the tenth bin is unbounded. The bins are Darshan's:
+/// their largest sizes are 100, 1K, 10K, 100K, 1M, 4M, 10M, 100M and 1G (K = 1024, M = 1024 K, G = 1024 M), one byte less than the bounds.
 pub const SIZE_BOUNDS: [u64; SIZE_BINS - 1] =
     [101, 1 << 10 | 1, 10 << 10 | 1, 100 << 10 | 1, 1 << 20 | 1, 4 << 20 | 1, 10 << 20 | 1, 100 << 20 | 1, 1 << 30 | 1];
 

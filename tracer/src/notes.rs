@@ -43,9 +43,9 @@ notes! {
     /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.
     Ring = "io_uring rings whose operations could not be observed";
     /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
-    OtherFile = "opens and calls by path name on files beyond DXT_COUNTERS_FILES (limit on files with their own counters), counted as <other files>";
+    OtherFile = "opens, and calls by path (stat, unlink, ...), counted as <other files>: on files beyond DXT_COUNTERS_FILES (limit on files with their own counters)";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
-    OverBudgetFile = "opens and calls by path name on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces), counted as <other files>";
+    OverBudgetFile = "opens, and calls by path (stat, unlink, ...), counted as <other files>: on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces)";
     NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
     BeforeStart = "calls that constructors of other libraries made before the tracer could start";
     /// A start of a program that cannot be traced: it ignores LD_PRELOAD, or has another dynamic linker than this process.

@@ -1,14 +1,18 @@
 //! Detection of a module's record sizes. Sites modify Darshan, so that records contain additional numbers despite their official versions.
 //!
-//! The official size is used if it fits, that is if a record head (id, rank, ...) is wherever the size predicts one, up to the end of the
-//! region. Otherwise larger sizes (8 to [`MOST_EXTRA`] bytes more) are tried, then heads of DXT records whose additional numbers count
-//! further segments. A size fits if
+//! The official size is used if it fits, that is if a record head (id, rank, ...) is wherever the size predicts one. Otherwise these are
+//! tried, in this order:
 //!
-//! * the region is a whole number of records,
-//! * each rank is between -1 and the job's last rank, and
-//! * at least half of the record ids are in the name table.
+//! * DXT segments of 96 bytes, which an unofficial branch of Darshan writes;
+//! * records, or heads of records of variable length, that are 8, 16, ... [`MOST_EXTRA`] bytes longer;
+//! * heads of DXT records that are longer and hold, in the additional bytes, the numbers of further segments.
 //!
-//! If several sizes fit, the size with the most named records is used. If none fits and damage is not the reason, the layout is unknown.
+//! Each rank must be between -1 and the job's last rank. In addition:
+//!
+//! * Records of fixed length: at least half of their ids are in the name table. The size with the largest share of named records is used.
+//! * Records of variable length: the first size is used whose pass over the region finds a named record and ends after a record.
+//!
+//! If none fits and damage is not the reason, the layout is unknown.
 
 use crate::bytes::{Endian, until_nul};
 use crate::dxt::{SegmentKind, decode_head};

@@ -36,7 +36,7 @@ pub struct Args {
     /// Number of ranks that make these accesses
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: u32,
-    /// Distance between the first accesses of successive ranks, in bytes (column "First access" of `dxt-analyze signatures`)
+    /// Distance from one rank's offsets to those of the next rank, in bytes: S if `dxt-analyze signatures` shows `S x rank + ...` as first access
     #[arg(long, default_value_t = 0, value_name = "BYTES", allow_negative_numbers = true)]
     pub per_rank: i64,
     /// Name of the file; * stands for the rank, for one file per rank

@@ -173,19 +173,13 @@ pub(crate) struct StandStill {
 
 /// Formats finding DXT-V001: storage that is slow for a while, once or repeatedly.
 pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
-    let (class, times) = (facts.class, units::count(facts.spans.len() as u64));
-    let often = match facts.every_ns {
-        Some(every) => format!("every {}, {times} times", units::duration(every)),
-        None if facts.spans.len() == 1 => "once".to_owned(),
-        None => format!("{times} times"),
+    let (class, long) = (facts.class, units::duration(facts.mean_ns));
+    let every = facts.every_ns.map(|every| format!("every {}, ", units::duration(every))).unwrap_or_default();
+    let often = match facts.spans.len() as u64 {
+        1 => format!("once, for {long}"),
+        many => format!("{every}in {} of {long} on average", units::counted(many, "interval")),
     };
-    let title = format!(
-        "storage is slow {often}: {} of most {} are outliers for {}{}",
-        class.plural(),
-        facts.workers,
-        units::duration(facts.mean_ns),
-        if facts.spans.len() == 1 { "" } else { " each time" }
-    );
+    let title = format!("storage is slow {often}: {} of most {} are outliers", class.plural(), facts.workers);
     let words = format!(
         "{} slow outlier {}, {} longer than usual, summed over processes",
         units::count(facts.outliers),

@@ -186,7 +186,7 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
 pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u64, change: Option<&Change>) -> Words {
     let (unit, file, percent) = (of.unit(), of.file, crossing.share * 100.0);
     let words = format!(
-        "{} of {}; {unit} size {}; longest of all operations on the file: {}",
+        "{} of {}; {unit} size {}; longest operation on the file, of any kind: {}",
         units::count(crossing.some),
         units::counted(crossing.all, "operation"),
         units::bytes(of.stripe_bytes),

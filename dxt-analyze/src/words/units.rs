@@ -121,7 +121,7 @@ impl SlowCalls {
     fn compared(&self, unit: &Subject) -> String {
         format!(
             "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",
-            self.class.plural(),
+            self.name(),
             self.times,
             unit.elsewhere(),
             units::counted(self.calls, "call"),

@@ -1,4 +1,5 @@
-//! Test of the README: its sample output and its picture of the page must be up to date.
+//! Tests that the README is up to date: its sample output is what `report` prints for the demo trace, and its picture (docs/report.png)
+//! shows the HTML page that `report` writes.
 
 use crate::common::command;
 use sha2::{Digest, Sha256};

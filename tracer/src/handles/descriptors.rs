@@ -330,14 +330,14 @@ impl Taken {
         self.file
     }
 
-    /// Ends the change: the descriptor number was closed.
+    /// Ends a change of a descriptor number (close, dup2, ...) whose result is that the number is closed.
     pub(crate) fn close(self) {
         let Some(slot) = self.slot else { return };
         slot.end();
         description_in(self.states[0]).into_iter().for_each(Description::release);
     }
 
-    /// Ends the change: the descriptor number now refers to the open file description of `target`.
+    /// Ends a change of a descriptor number (dup2, ...) whose result is that the number refers to the open file description of `target`.
     pub(crate) fn become_one(self, target: &Target) {
         let Some(slot) = self.slot else { return };
         let Some(description) = target.retained() else { return self.close() };

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// Size of the pending lines (events not yet in a Parquet file), in bytes, at which a Parquet file is completed early.
 const MOST_PENDING: u64 = 256 << 20;
 const ROWS: usize = 1 << 16;
-/// Number of low bits of an output position (from which a later agent resumes) that hold the length of the pending lines; the bits above
-/// hold the file number.
+/// Number of low bits of the saved output position (from which a later agent resumes) that hold the length of the file of pending lines
+/// (events not yet in a Parquet file), in bytes. The higher bits hold the number of the next Parquet file.
 const PENDING_BITS: u32 = 40;
 
 pub(crate) struct Parquet {

@@ -52,8 +52,8 @@ pub fn of_parts(process: &Process, ranks: u64, least: u64) -> FxHashMap<i64, Who
     numbered(process, has_some, |(nth, first, members)| Who::Part { nth, first, members })
 }
 
-/// Returns a process's communicators for which `is` is true, by their number in the trace. Those with equal first rank and members are
-/// numbered in the order of their creation, which is the same on each member.
+/// Returns a process's communicators for which `is` is true, by their number in the trace. `who` gets (nth, first rank, hash of the
+/// members): nth counts the communicators with equal first rank and members in the order of their creation, which is the same on all members.
 fn numbered(
     process: &Process,
     is: impl Fn(&CommunicatorDef) -> bool,

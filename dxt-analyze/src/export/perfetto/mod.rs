@@ -35,8 +35,9 @@ struct What {
 enum Common {
     /// All calls of the slice have the same file, operation and caller.
     Stream,
+    /// All calls of the slice have the same operation and caller; their files may differ.
     Operation,
-    /// All calls of the slice have the same caller: the program, HDF5 or MPI-IO.
+    /// All calls of the slice have the same caller (the program, HDF5 or MPI-IO); their operations and files may differ.
     Within,
 }
 

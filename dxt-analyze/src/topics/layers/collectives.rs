@@ -155,13 +155,15 @@ impl Collective {
         u64::try_from(all).unwrap_or(u64::MAX)
     }
 
-    /// Returns the wall time after the last rank's start in which the busiest process was in system calls, in ns.
+    /// Returns an upper bound of the time that any one process spends in system calls after all ranks have entered the collective call, in
+    /// ns: its time in system calls inside the call, at most the time from the last rank's entry to the end of the call on all ranks.
     #[must_use]
     pub fn storage_ns(&self) -> u64 {
         self.longest.ns.min(self.wall_ns().saturating_sub(self.skew_ns()))
     }
 
-    /// Returns the wall time after the last rank's start in which the busiest process was not in system calls (communication, copying), ns.
+    /// Returns a lower bound of the time that any one process spends outside of system calls (communication, copying) after all ranks have
+    /// entered the collective call, in ns.
     #[must_use]
     pub fn rest_ns(&self) -> u64 {
         self.wall_ns().saturating_sub(self.skew_ns()).saturating_sub(self.storage_ns())

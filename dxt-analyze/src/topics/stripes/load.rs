@@ -16,7 +16,7 @@ pub struct Rows {
     timeline: Timeline,
     /// Row of each storage target, by target index; targets beyond the first [`LOAD_TARGETS`] share the last row.
     row: Vec<u16>,
-    /// Storage target of each row, by row; the shared last row has none.
+    /// Storage target of each row. The last row, which all other targets share, is not included.
     targets: Vec<u32>,
 }
 

@@ -17,7 +17,7 @@ pub(super) enum Counterfactual {
     Asked,
     /// Time left after subtracting the cost that the finding itself states.
     ByCost,
-    /// As [`Counterfactual::ByCost`], for a cost that the finding measures by comparing these calls with others of the run.
+    /// Time left after subtracting the cost that the finding itself states, measured by comparing these calls with others of the run.
     Compared,
     /// Time of the same bytes in large requests, but only for requests that are small in any case (below 64 KiB).
     Tiny,

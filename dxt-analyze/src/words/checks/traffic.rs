@@ -84,7 +84,7 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
 /// Formats the finding that processes overwrite bytes, most of them in an HDF5 file, in which the first write may have been of fill values.
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
-        "of the bytes written overwrite bytes of the same process in HDF5 (fill values?)",
+        "of the bytes written overwrite bytes that the same process wrote (HDF5 fill values?)",
         "if the overwritten bytes are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
          H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
          when it is final",

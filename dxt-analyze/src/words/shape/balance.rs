@@ -176,14 +176,14 @@ pub(crate) struct SlowThread<'a> {
 
 /// Formats the finding that a thread takes longer than other threads with equal work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
-    let which = format!("thread {} of the {} that {}", of.number, of.of, of.class.singular());
-    let who = match of.found {
-        1 => format!("{which} in {}", of.process),
-        many if of.same => format!("{which} in each of {}", show::counted(many, "process")),
-        many => format!("one thread in each of {}", show::counted(many, "process")),
+    let calls = of.class.plural();
+    let of_thread = format!("{calls} of thread {} of the {} that {}", of.number, of.of, of.class.singular());
+    let which = match of.found {
+        1 => format!("in {}, {of_thread}", of.process),
+        many if of.same => format!("in each of {}, {of_thread}", show::counted(many, "process")),
+        many => format!("in each of {}, {calls} of one thread", show::counted(many, "process")),
     };
-    let title =
-        format!("{who} is slow: {} take {:.1} times as long as in the other threads", of.class.plural(), of.times);
+    let title = format!("{which} take {:.1} times as long as in the other threads", of.times);
     let hint = "check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let threads take the next piece when they finish one, rather than a fixed \
                 share each; swap the shares of two threads to see whether thread or share stays slow";
     let own = match of.own {

@@ -348,7 +348,7 @@ pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool,
     let name = if flushes { show::agree(syncs, "flush", "flushes") } else { show::agree(syncs, "sync", "syncs") };
     let (number, on) = (format!("{} {name}", show::count(syncs)), show::counted(files, "file"));
     let what = if writes == 0 {
-        format!("{number} on {on} without write calls (mmap, or other writers)")
+        format!("{number} on {on}, but no write on record (written through mmap, or by an untraced process?)")
     } else {
         format!("{number} {} {} on {on}", show::agree(syncs, "follows", "follow"), show::counted(writes, "write"))
     };
@@ -356,7 +356,8 @@ pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool,
         let hint = "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically";
         Words::new(format!("{what}: each empties a stream's buffer"), hint).on(lost)
     } else {
-        let hint = "sync once, when a file is complete; do not flush a stream after each write";
+        let hint =
+            "sync (fsync, msync) once, when a file is complete: each sync forces the data written so far to storage";
         Words::new(format!("{what}: each forces data to storage"), hint).on(lost)
     }
 }

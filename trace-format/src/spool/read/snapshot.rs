@@ -198,8 +198,8 @@ impl<S: Source + ?Sized> SpoolReader<'_, S> {
         Ok(Sparse { bytes, stored })
     }
 
-    /// Copies the staging slots and empties those that changed during the copy: their packed blocks (compressed segments) have reached
-    /// their destination.
+    /// Returns a copy of the staging slots (buffers for one packed block, that is compressed segments, each). Slots that changed during the
+    /// copy are empty in it: their blocks have reached their destination, which is read later.
     fn staging(&self) -> Result<Sparse> {
         let mut first = self.copy(Part::Staging)?;
         let second = self.copy(Part::Staging)?;
