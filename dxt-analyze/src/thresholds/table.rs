@@ -299,28 +299,28 @@ thresholds! {
     log_gap: f64 = 0.3 in 0.0 to f64::INFINITY, "log ratio",
         "Gap or skewness of the logarithms of durations (0.3 is 35 %) that separates slow from fast calls without a statistical test.",
         "ours";
-    repeated_min: u64 = 2, "events",
+    repeated_min: u64 = 2 in 1.0 to 1e6, "events",
         "Minimum number of times that an event must occur to count as repeated, and number of calls in one use of a file.",
         "ours";
-    several_min: u64 = 3, "members",
+    several_min: u64 = 3 in 2.0 to 100.0, "members",
         "Minimum number of ranks, processes, files, phases or calls to compare one of them with the others.",
         "ours: of two nobody knows which one is usual";
-    few_min: u64 = 4, "members",
+    few_min: u64 = 4 in 1.0 to 1e6, "members",
         "Minimum number of processes, storage targets, files, calls or periods to show a pattern.",
         "ours";
-    calls_min: u64 = 8, "calls",
+    calls_min: u64 = 8 in 1.0 to 1e6, "calls",
         "Minimum number of calls or ranks to show a repeated pattern, or to take a median.",
         "ours: as units_min_sample";
-    many_calls_min: u64 = 16, "calls",
+    many_calls_min: u64 = 16 in 1.0 to 1e6, "calls",
         "Minimum number of calls or files for their number, or the sum of their times, to be evidence by itself.",
         "ours";
-    more_calls_min: u64 = 32, "calls",
+    more_calls_min: u64 = 32 in 1.0 to 1e6, "calls",
         "Minimum number of small calls or small files for their number to count as the cause of lost time.",
         "ours";
-    hundred_calls_min: u64 = 100, "calls",
+    hundred_calls_min: u64 = 100 in 1.0 to 1e6, "calls",
         "Minimum number of calls, each usually short, for their number to count as the cause of lost time.",
         "ours: as sync_min";
-    thousand_calls_min: u64 = 1_000, "calls",
+    thousand_calls_min: u64 = 1_000 in 1.0 to 1e6, "calls",
         "Minimum number of files or failed calls for their number alone to count as the cause of lost time, however short each call is.",
         "ours, as Drishti's 1,000";
     metadata_bytes: u64 = 16_384, "bytes",

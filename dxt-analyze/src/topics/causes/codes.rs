@@ -10,7 +10,7 @@ codes! {
          windows), and throughput < majority_share x that at other times; (2) a range of windows has slowdown >= \
          slower_ratio (its square if < quarter_share of windows and calls), p <= false_discovery_rate / (4 x \
          windows^2); (3) slowdown grows >= slower_ratio times from first to last quarter (Kendall's tau >= \
-         most_share), throughput < most_share x; (4) >= several_min times (once if >= nearly_all_share of the \
+         most_share), throughput < most_share x; (4) >= 3 times (once if >= nearly_all_share of >= 3 \
          processes), >= majority_share of the processes have outliers (DXT-V002) that end together, with >= \
          majority_share of the excess; (5) 2 to several_min calls stall in a row. Saving: excess (time above that of \
          peers).",
@@ -20,7 +20,7 @@ codes! {
         "One call, or two or three, took far longer than similar calls, and the job waited.",
         "Reported if (1) a call is an outlier: time >= 8 x median of its peers (operation, size class, open flags) \
          and 4.5 spreads above; >= 4 x if 12 spreads are less than 8 x; or one of <= 3 calls 8 x above all others; \
-         (2) the several_min longest of a kind of call have >= most_share of the excess (time above that of peers) of \
+         (2) the several_min longest of a kind of call take >= most_share of the excess (time above that of peers) of \
          all; (3) no slow rank, node, target or file explains > third_share of their time. Spread = log(median / \
          first quartile) / 0.6745. Calls that begin and end together, within third_share of the longest, are one \
          stall. Saving: excess, plus others' waits for file locks meanwhile.",
@@ -29,7 +29,7 @@ codes! {
         "own rule: a stalled call is an event, not a property of its rank";
     LONG_TAIL = "DXT-V003",
         "A few calls are slow outliers, on no particular rank, node or target.",
-        "Reported if (1) calls are outliers (DXT-V002), and the several_min longest have < most_share of the excess \
+        "Reported if (1) calls are outliers (DXT-V002), and the several_min longest take < most_share of the excess \
          (time above that of peers) of all; (2) no rank, node or target has >= most_share of the outliers; (3) \
          outliers are <= some_share of the calls if calls >= hundred_calls_min: more show two ways of service, as by \
          cache and by disk; or (4) of the files in use, >= most_share and >= few_min have one outlier each, and none \
@@ -122,7 +122,8 @@ codes! {
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",
         "Lateness at a synchronization point = longest wait - own wait - own I/O time above the first quartile. \
          Reported if (1) one of >= several_min ranks, or <= half of them if half_share of the largest lateness apart, \
-         is last >= repeated_min times; (2) saving > majority_share of all last ranks' (half_share for several); (3) \
+         is last >= repeated_min times; (2) saving > majority_share of all last ranks' (half_share at points of a \
+         part of the ranks); (3) \
          others' median wait >= half_share x saving; (4) p < chance_p or saving >= io_matters_share; or (5) >= \
          several_min ranks alternate, last at >= third_share of points by >= treble_ratio x the second's lateness. \
          Not with DXT-C039 or DXT-L008. Saving: lateness - the last other rank's.",
@@ -274,7 +275,7 @@ codes! {
         "Reported if, with service = longest request / requests of a phase, (1) >= several_min processes each make one \
          system call inside collective calls of a file, begun within half_share x service, <= half_time_bytes in all; (2) \
          the k-th shortest takes k x service, +- third_share x service; (3) service >= slow_small_ns and >= \
-         convert_ns_per_byte of a request; (4) this holds in >= several_min phases, with >= majority_share of the time of \
+         convert_ns_per_byte x bytes of a request; (4) this holds in >= several_min phases, with >= majority_share of the time of \
          those with one call per process. Saving: time - service, per request.",
         "Use one aggregator, which makes one request of all pieces: cb_nodes=1, or io_ompio_num_aggregators=1 with Open \
          MPI's own I/O.",

@@ -49,7 +49,7 @@ codes! {
          aggregators that write > 2 x stripes; or, in `report`, (4) in a Darshan record of >= several_min ranks, one \
          takes >= double_ratio x the mean time and moves >= nearly_all_share of the bytes. Saving: time of requests \
          >= small_bytes x (1 - aggregators / possible); possible: one per node, >= few_min if there is 1, at most one \
-         per rank and stripe of a call; for (4), 0.66 x that rank's time.",
+         per rank and stripe of a call; for (4), that rank's time x sqrt((1 - 1 / far_ratio) / 2).",
         "Set cb_nodes to the stripe count (or the number of nodes), or stripe wider.",
         "Thakur, Gropp & Lusk, Data Sieving and Collective I/O in ROMIO, 1999; Lustre Operations Manual, chapter on \
          striping";

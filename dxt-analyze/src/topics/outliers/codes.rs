@@ -17,10 +17,10 @@ codes! {
         "A rank is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median rank. Reported if (1) ranks >= \
          units_min_sample; (2) z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) q <= \
-         false_discovery_rate; or, in `report`, (5) of >= several_min ranks, <= half are >= min_slowdown, each at p \
-         <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= max(log_gap, their range); \
-         or (6) of >= 8, <= quarter_share likewise by total time; or (7) one rank has >= most_share of >= few_min \
-         outliers (DXT-V002). Saving: time minus the time at the median slowdown.",
+         false_discovery_rate; or, in `report`, (5) of >= 3 ranks with >= several_min calls, <= half are >= \
+         min_slowdown, each at p <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= \
+         max(log_gap, their range); or (6) of >= 8 with >= many_calls_min calls, <= quarter_share likewise by total \
+         time; or (7) one rank has >= most_share of >= few_min outliers (DXT-V002). Saving: time minus the time at the median slowdown.",
         "Compare the rank's node, offsets and sizes with those of other ranks (run `dxt-analyze outliers --by node` \
          and `dxt-analyze stripes`).",
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
@@ -36,7 +36,7 @@ codes! {
         "Iglewicz & Hoaglin, How to Detect and Handle Outliers, ASQC 1993; Benjamini & Hochberg, JRSS B 57, 1995";
     SLOW_TARGET = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
-        "Slowdown as for DXT-O002. Reported if (1) targets >= units_min_sample; (2) z-score >= modified_z; (3) \
+        "Slowdown as for DXT-O002, over targets. Reported if (1) targets >= units_min_sample; (2) z-score >= modified_z; (3) \
          slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or, in `report`, (5) to (7) as for DXT-O002, \
          but >= max(slower_ratio, min_slowdown), or, of two targets, >= max(double_ratio, min_slowdown), also in the \
          target's fastest calls, or more than its load explains. Calls on several targets count for each; of the sets \

@@ -57,8 +57,8 @@ fn is_shared_on_one_node(file: &FilePart, _least: &Thresholds) -> bool {
 
 fn is_imbalanced(file: &FilePart, least: &Thresholds) -> bool {
     let targets = file.targets.iter().filter(|target| target.ost.is_some()).count() as u64;
-    let enough =
-        file.bytes >= file.layout.main_stripe_size().saturating_mul(least.imbalance_min_stripes * targets.max(1));
+    let enough = file.bytes
+        >= file.layout.main_stripe_size().saturating_mul(least.imbalance_min_stripes.saturating_mul(targets.max(1)));
     enough && file.imbalance.is_some_and(|ratio| ratio >= least.target_imbalance)
 }
 

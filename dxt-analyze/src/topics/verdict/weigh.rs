@@ -326,7 +326,8 @@ pub(super) fn is_sum(finding: &Finding) -> bool {
 /// Returns a finding's weight, ns: its saving, decreased for sums.
 pub(super) fn weight(thresholds: &Thresholds, finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    let part = if is_sum(finding) { thresholds.half_share / thresholds.most_share } else { 1.0 };
+    let part =
+        if is_sum(finding) { thresholds.half_share / thresholds.most_share.max(thresholds.half_share) } else { 1.0 };
     (saves as f64 * part) as u64
 }
 

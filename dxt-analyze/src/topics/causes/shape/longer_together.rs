@@ -83,7 +83,7 @@ fn group(thresholds: &Thresholds, times: &[(ProcessId, f64)]) -> Option<BTreeSet
     let stands_off = |size: &usize| {
         let (others, slow) = times.split_at(times.len() - size);
         let (Some(longest), Some(least)) = (others.last(), slow.first()) else { return None };
-        let fast = others.get((others.len() as f64 * thresholds.some_share) as usize)?.1;
+        let fast = others.get(((others.len() as f64 * thresholds.some_share) as usize).min(others.len() - 1))?.1;
         let usual = others.get(others.len() / 2)?.1;
         let gap = least.1 - longest.1;
         (least.1 >= usual * thresholds.similar_ratio && gap >= longest.1 - fast)
@@ -135,7 +135,8 @@ impl Phases {
                 continue;
             }
             compared += 1;
-            let nearly_all = others.get((others.len() as f64 * thresholds.nearly_all_share) as usize);
+            let at = ((others.len() as f64 * thresholds.nearly_all_share) as usize).min(others.len().saturating_sub(1));
+            let nearly_all = others.get(at);
             longer += usize::from(nearly_all.is_none_or(|theirs| mine >= theirs));
         }
         compared >= (thresholds.several_min as usize) && longer as f64 >= compared as f64 * thresholds.majority_share

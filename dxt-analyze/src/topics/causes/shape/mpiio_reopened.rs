@@ -42,13 +42,13 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
         if let Some(of) = uses.get(&(cell.file, cell.process)) {
             let usual = cell.time_ns() - cell.beyond_ns(1.0);
-            savings.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens as f64)));
+            savings.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens.max(1) as f64)));
         }
     }
     // A straggler waits least: the least time over ranks contains no waiting for it.
     let outside = |file: FileId| {
         let theirs = uses.range((file, ProcessId(0))..=(file, ProcessId::NONE)).map(|(_, of)| of);
-        let least = theirs.map(|of| (of.library_ns - of.inside_ns) * (1.0 - 1.0 / of.opens as f64));
+        let least = theirs.map(|of| (of.library_ns - of.inside_ns) * (1.0 - 1.0 / of.opens.max(1) as f64));
         least.fold(f64::INFINITY, f64::min).max(0.0)
     };
     // A file that one rank opens alone is no synchronization point.
