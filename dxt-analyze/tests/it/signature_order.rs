@@ -11,7 +11,7 @@ use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 const FILE: &str = "/scratch/shared";
 const CALLS: u32 = 200;
 /// Part of the line of the text output that states how many calls were ordered by their starts.
-const BY_START: &str = "their starts";
+const BY_START: &str = "sorted by start";
 
 /// Returns the only signature, which must cover all accesses, and the whole JSON output.
 fn one_line(path: &Path, more: &[&str]) -> (Value, Value) {

@@ -14,7 +14,9 @@ type Counted = BTreeMap<(String, String, String, bool, String, u16), Counters>;
 fn counted(scratch: &Scratch, traces: &Traces) -> Counted {
     let mut all = Counted::new();
     let root = scratch.root().display().to_string();
-    for MissingOps { op, nested, counters } in traces.processes.iter().flat_map(|process| &process.missing) {
+    // A write to the terminal or a pipe is recorded only if it waits, so not in every run.
+    let missing = traces.processes.iter().flat_map(|process| &process.missing).filter(|of| of.op.path != "<stdout>");
+    for MissingOps { op, nested, counters } in missing {
         let path = op.path.strip_prefix(&root).unwrap_or(&op.path).to_owned();
         let key = (op.layer.clone(), op.name.clone(), op.mode.clone(), *nested, path, op.errno);
         let timeless = Counters { duration: 0, max_duration: 0, first_start: 0, last_end: 0, ..counters.clone() };

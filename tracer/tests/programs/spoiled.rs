@@ -23,7 +23,7 @@ fn whole(scratch: &Scratch, outcome: &Outcome, what: &str) -> bool {
     assert_eq!(traces.files.len(), 1, "{what}: {outcome:?}");
     assert_eq!(traces.processes.len() as u32, RANKS, "{what}");
     reported_once(&traces, &scratch.data(), RANKS.into());
-    outcome.stderr.contains("written again")
+    outcome.stderr.contains("missing bytes again")
 }
 
 #[test]

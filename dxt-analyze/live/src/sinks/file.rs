@@ -178,7 +178,7 @@ mod tests {
         first.begin(None).unwrap();
         for position in [None, Some(0)] {
             let why = output().begin(position).unwrap_err().to_string();
-            assert!(why.contains("another agent writes"), "{why}");
+            assert!(why.contains("another `dxt-analyze live` writes"), "{why}");
             first.write(b"a line\n").unwrap();
         }
         drop(first);

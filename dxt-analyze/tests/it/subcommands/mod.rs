@@ -125,7 +125,10 @@ fn many_files_of_one_job_are_one_job_and_two_jobs_are_a_usage_error() {
     assert_eq!(json(&["summary", "--format", "json", "--job", "job-2", here], 0)["segments"], 1);
     assert_eq!(run(&["summary", "--job", "job-3", here]).status.code(), Some(2));
     let check = stdout(&["check", here], 0);
-    assert!(check.contains("5 files: 5 complete, 0 cut, 0 damaged, 0 unreadable; 29 segments read, 0 lost"), "{check}");
+    assert!(
+        check.contains("5 files: 5 complete, 0 cut short, 0 damaged, 0 unreadable; 29 segments read, 0 lost"),
+        "{check}"
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn runs_that_share_a_job_are_reported_and_children_of_ranks_are_none() {
     };
     assert_eq!(shared(&found).as_deref(), Some("3"));
     let remarks = found["missing"]["remarks"].to_string();
-    assert!(remarks.contains("4 of its ranks") && remarks.contains("a.dxt"), "{remarks}");
+    assert!(remarks.contains("4 of the job's ranks") && remarks.contains("a.dxt"), "{remarks}");
     assert!(stdout(&["summary", &paths[0], &paths[1]], 0).contains("2 runs share"));
     assert_eq!((&found["segments"], &found["processes"]), (&(3 * 28).into(), &12.into()));
     // Runs of a single rank count as runs as well.
