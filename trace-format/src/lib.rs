@@ -7,7 +7,7 @@
 //! * [`op`], [`meta`]: definitions of the ids in segments: operations, files, streams, processes, the job.
 //! * [`counters`], [`profile`], [`spread`], [`common_values`]: statistics of calls that are not stored as segments.
 //! * [`frame`], [`columns`]: the fixed structures of the file, and the column encoding of a block of segments.
-//! * [`write`] (feature `write`), [`read`] (feature `read`): writer and reader of whole files.
+//! * [`write`](mod@write) (feature `write`), [`read`] (feature `read`): writer and reader of whole files.
 //! * [`spool`]: files that hold a running process's memory of recorded calls and remain if the process is killed.
 //! * [`layout`]: the mapping of a file's bytes to storage targets.
 //! * [`error`], [`limits`]: errors, and limits of lengths that come from a file.

@@ -202,7 +202,7 @@ pub mod block {
     /// slots after it. Nonzero only if earlier slots were already in a trace.
     pub const FIRST: usize = 24;
 
-    /// Values of [`MARK`](super::MARK), which state if a block is in a trace; equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN)
+    /// Values of `MARK`, which state if a block is in a trace; equivalent to the mark bits [`TAKEN`](crate::segment::TAKEN)
     /// and [`WRITTEN`](crate::segment::WRITTEN) of segments.
     pub mod mark {
         /// The block (compressed segments) is in no trace.
