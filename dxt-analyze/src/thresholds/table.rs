@@ -365,7 +365,10 @@ thresholds! {
     slow_call_ns: u64 = 5_000_000, "ns",
         "Duration from which a metadata call or a close is slow, without a comparison with other calls.",
         "ours: a seek of a disk";
-    seldom_ns: u64 = 1_000_000_000, "ns",
-        "Mean interval between queries above which a process does not poll, and maximum time to set up connections or caches.",
+    poll_interval_ns: u64 = 1_000_000_000, "ns",
+        "Mean interval between failed queries above which a process does other work, and does not poll.",
+        "ours: a second";
+    setup_ns: u64 = 1_000_000_000, "ns",
+        "Maximum time to set up connections or caches at the first call of a process.",
         "ours: a second";
 }

@@ -54,7 +54,7 @@ fn of(cube: &Cube<'_>, tail: &Tail, by_burst: bool) -> Option<FirstCalls> {
     let enough = processes >= FEWEST && tail.calls >= (begins.len() as u64).saturating_mul(thresholds.few_min);
     let is_all = lost >= tail.savings.iter().map(|(_, ns)| ns).sum::<f64>() * most;
     let of = (!by_burst).then_some(all as u64);
-    (is_usual && enough && is_all && longest_ns <= thresholds.seldom_ns).then_some(FirstCalls {
+    (is_usual && enough && is_all && longest_ns <= thresholds.setup_ns).then_some(FirstCalls {
         processes: (processes as u64, of),
         longest_ns,
         savings,

@@ -238,10 +238,10 @@ codes! {
     POLLED = "DXT-V027",
         "Processes poll for a lock file, a lock or a file that others create, too often or too rarely.",
         "Reported if (1) >= few_min opens (EEXIST), repeated_min locks (EAGAIN, EACCES) or calls_min queries (ENOENT) \
-         of a process fail, >= 1 per seldom_ns, until one succeeds; (2) in <= quarter_share of windows between, the \
+         of a process fail, >= 1 per poll_interval_ns, until one succeeds; (2) in <= quarter_share of windows between, the \
          process moves data or uses other files, and ranks do not synchronize; (3) the process does not create the \
          file; or (4) the trace shows the end of another process's call on the file, or rename in its folder, with \
-         few_min failures, 1 per seldom_ns, or several_min waits, or as many of >= repeated_min failures for the \
+         few_min failures, 1 per poll_interval_ns, or several_min waits, or as many of >= repeated_min failures for the \
          file. Saving: largest sum of a process's waits; (4) since that end.",
         "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
@@ -282,7 +282,7 @@ codes! {
         "own rule; ROMIO's user's guide; ompi_info";
     FIRST_CALLS = "DXT-V032",
         "The first call of each process, or of each process after a pause, takes far longer than the others.",
-        "Reported if outliers (DXT-V002) of <= seldom_ns (1) are first calls of their kind of >= 3 processes and >= \
+        "Reported if outliers (DXT-V002) of <= setup_ns (1) are first calls of their kind of >= 3 processes and >= \
          half_share of those that make such calls, with >= all_share of the excess (time above that of peers), at >= \
          few_min calls per process; or (2) are first calls after a pause or synchronization point, of >= 3 processes, \
          with >= most_share of the excess, at >= repeated_min bursts per process and >= few_min calls per burst. \

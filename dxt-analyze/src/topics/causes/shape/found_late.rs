@@ -30,7 +30,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let is_several = |count: Option<&usize>| count.is_some_and(|count| *count >= thresholds.several_min as usize);
     found.retain(|one| {
         let lasts = one.found_ns.saturating_sub(one.asked_ns);
-        one.calls >= thresholds.few_min && lasts <= one.calls.saturating_mul(thresholds.seldom_ns)
+        one.calls >= thresholds.few_min && lasts <= one.calls.saturating_mul(thresholds.poll_interval_ns)
             || is_several(of_process.get(&one.process))
             || one.calls >= thresholds.repeated_min && is_several(for_file.get(&one.file))
     });

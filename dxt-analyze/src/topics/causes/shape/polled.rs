@@ -84,7 +84,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         }
         let enough = |wait: &Wait| {
             let (calls, ns) = (asked.calls(wait), length(cube, &asked, wait));
-            calls >= what.fewest(thresholds) && ns <= thresholds.seldom_ns as f64 * calls as f64
+            calls >= what.fewest(thresholds) && ns <= thresholds.poll_interval_ns as f64 * calls as f64
         };
         let mut waits = waits(thresholds, &asked);
         // If it is recorded when the file existed, [`super::found_late`] reports the wait.

@@ -5,6 +5,7 @@ use super::{FEWEST, SMALL_BYTES, WAITED_NS};
 use crate::model::{FileId, Run};
 use crate::shared::ratio::share;
 use crate::sum::Sum;
+use crate::thresholds::fixed::PAGE_BYTES;
 use crate::topics::signatures::args::Options;
 use crate::topics::signatures::names::{waits, writes};
 use crate::topics::signatures::pass::Signed;
@@ -22,8 +23,6 @@ const PLAYED: usize = 1000;
 const PATTERNS: usize = 16;
 /// Default sequential read-ahead of Linux, bytes.
 pub(super) const PLAIN_BYTES: u64 = 128 << 10;
-/// Page size, bytes: the unit in which the simulated cache fetches.
-const PAGE_BYTES: u64 = 4096;
 /// Maximum ratio of read latency to the interval between reads: beyond it, the program has too little work between reads to hide the
 /// latency.
 const HIDDEN: u64 = 10;
