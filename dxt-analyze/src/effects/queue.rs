@@ -5,7 +5,6 @@ use crate::cube::{Cube, weighted_quantile};
 use crate::model::Class;
 use crate::shared::outlier_test::FEW;
 use crate::thresholds::Thresholds;
-use crate::thresholds::fixed::QUEUE_EXPONENT;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Queues of the storage targets that calls of a class reach.
@@ -67,7 +66,7 @@ impl Queues {
             above
         } else {
             // If calls are long on the way to the target, only waiting calls show a slow one: as many wait on others, but for less time.
-            let waits = above - QUEUE_EXPONENT * asked.max(together).max(1.0).ln();
+            let waits = above - self.thresholds.queue_exponent * asked.max(together).max(1.0).ln();
             if waits >= self.thresholds.double_ratio.ln() { waits.max(fastest) } else { above.min(fastest.max(0.0)) }
         };
         if !self.is_overloaded(target) && self.is_only_busy(target) { above.min(0.0) } else { above }

@@ -296,6 +296,9 @@ thresholds! {
     far_ratio: f64 = 8.0 in 1.0 to f64::INFINITY, "ratio",
         "Ratio from which two amounts are far apart, and number of storage targets, aggregators or operations that is certainly enough.",
         "ours";
+    queue_exponent: f64 = 2.0 in 0.0 to 10.0, "exponent",
+        "Exponent e: calls on a storage target with x times the load of others may take x^e times as long, since more of them find others waiting.",
+        "queueing theory: both the queue and the chance to meet it grow with the load";
     log_gap: f64 = 0.3 in 0.0 to f64::INFINITY, "log ratio",
         "Gap or skewness of the logarithms of durations (0.3 is 35 %) that separates slow from fast calls without a statistical test.",
         "ours";
@@ -344,6 +347,12 @@ thresholds! {
     block_read_bytes: u64 = 4_194_304, "bytes",
         "Maximum size of a block that processes read, or a file that they rewrite, as a whole: an input or a state, not a checkpoint.",
         "ours";
+    advised_request_bytes: u64 = 4_194_304 in 1.0 to 1e12, "bytes",
+        "Size of the requests that advice on programs names.",
+        "ours: the stripe of a few storage targets; longer requests save little";
+    striping_min_bytes: u64 = 1_073_741_824, "bytes",
+        "Minimum number of bytes moved on a file of one stripe for more stripes to be advised.",
+        "ours: about a second at 1 GB/s";
     system_call_ns: f64 = 1_000.0, "ns",
         "Time of a system call that moves no bytes and reaches no storage, such as a seek.",
         "ours";

@@ -5,7 +5,6 @@ use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::layer_calls::Form;
-use crate::thresholds::fixed::WORTH_STRIPING;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
 use crate::words::outside::{Outside, outside_posix};
@@ -194,7 +193,7 @@ fn forms(cube: &Cube<'_>, inside: &dyn Fn(Class, bool) -> f64) -> BTreeMap<(File
     of.into_iter().filter_map(|(key, ways)| Some((key, parts(key.1, ways)?))).collect()
 }
 
-/// Returns the number of files with a single stripe and at least [`WORTH_STRIPING`] bytes moved, and the largest number of bytes moved on one of
+/// Returns the number of files with a single stripe and at least `striping_min_bytes` moved, and the largest number of bytes moved on one of
 /// them; `None` without such files.
 fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     let mut bytes: BTreeMap<FileId, u64> = BTreeMap::new();
@@ -210,7 +209,7 @@ fn one_stripe(whole: &Whole<'_>, cube: &Cube<'_>) -> Option<(u64, u64)> {
     };
     let (count, most) = bytes
         .iter()
-        .filter(|(file, bytes)| **bytes >= WORTH_STRIPING && single(**file).is_some())
+        .filter(|(file, bytes)| **bytes >= run.thresholds.striping_min_bytes && single(**file).is_some())
         .fold((0_u64, 0_u64), |(count, most), (_, bytes)| (count + 1, most.max(*bytes)));
     (count > 0).then_some((count, most))
 }

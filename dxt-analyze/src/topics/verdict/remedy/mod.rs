@@ -16,7 +16,6 @@ mod striping;
 use crate::findings::{Code, Finding, Reason};
 use crate::sum::Sum;
 use crate::text::units;
-use crate::thresholds::fixed::ADVISED_PIECES;
 use crate::topics::verdict::weigh::is_longer;
 use facts::Facts;
 use serde::Serialize;
@@ -269,7 +268,11 @@ fn more_buffer(facts: &Facts<'_, '_>) -> Option<Remedy> {
         let kept = process.blocks.iter().map(|block| u64::from(block.head.segments)).sum::<Sum>().get();
         run.missing_of(process).fold(kept, |sum, (_, counters)| sum.saturating_add(counters.segments))
     });
-    let bytes = most.max()?.saturating_mul(ADVISED_PIECES).clamp(8 << 20, 1 << 40).checked_next_power_of_two()?;
+    let bytes = most
+        .max()?
+        .saturating_mul(run.thresholds.many_calls_min)
+        .clamp(8 << 20, 1 << 40)
+        .checked_next_power_of_two()?;
     let lines = vec![format!("DXT_BUFFER_MAX={}", units::size_option(bytes))];
     Some(Remedy::new(Destination::Environment, lines, "space to record all calls of the busiest process"))
 }

@@ -6,7 +6,6 @@ use crate::findings::{Code, Finding};
 use crate::limits::ADVISED_CACHE;
 use crate::model::{DataSet, FileId};
 use crate::text::units;
-use crate::thresholds::fixed::{ADVISED_CHUNK, ADVISED_REQUEST};
 use crate::topics::causes::shape::hdf5_amplified;
 use crate::topics::signatures::advice::OneCall;
 
@@ -129,30 +128,31 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         return largest.and_then(|set| chunks(facts, set, None)).into_iter().collect();
     }
     let mean = if way.own.calls > 0 { way.own.mean() } else { way.inside.mean() };
-    let size = units::size_option(ADVISED_REQUEST);
+    let advised = facts.run.thresholds.advised_request_bytes;
+    let size = units::size_option(advised);
     let why = format!(
         "{} of {} {} one of {}",
-        units::counted(ADVISED_REQUEST / mean.max(1), "call"),
+        units::counted(advised / mean.max(1), "call"),
         units::bytes(mean),
-        units::agree(ADVISED_REQUEST / mean.max(1), "becomes", "become"),
-        units::bytes(ADVISED_REQUEST)
+        units::agree(advised / mean.max(1), "becomes", "become"),
+        units::bytes(advised)
     );
-    if mean >= ADVISED_REQUEST / 2 {
+    if mean >= advised / 2 {
         return Vec::new();
     }
     vec![match (facts.is_python(), of.stdio) {
-        (true, _) => source(&[&format!("open(name, mode, buffering={ADVISED_REQUEST})")], why),
+        (true, _) => source(&[&format!("open(name, mode, buffering={advised})")], why),
         (false, true) => source(
             // The GNU C library ignores the size if the buffer is null.
             &[&format!(
                 "setvbuf(stream, malloc({size}), _IOFBF, {size});    /* before the first call; free it after fclose */"
             )
-            .replace(&size, &c_size())],
+            .replace(&size, &c_size(advised))],
             why,
         ),
         (false, false) if writes => source(
             &[
-                &format!("static char gathered[{}];", c_size()),
+                &format!("static char gathered[{}];", c_size(advised)),
                 "memcpy(gathered + used, buf, n); used += n;    /* in place of write(fd, buf, n) */",
                 "if (used + n > sizeof gathered) { write(fd, gathered, used); used = 0; }",
             ],
@@ -160,7 +160,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
         ),
         (false, false) => source(
             &[
-                &format!("static char block[{}];", c_size()),
+                &format!("static char block[{}];", c_size(advised)),
                 "pread(fd, block, sizeof block, offset);    /* then copy out of it */",
             ],
             why,
@@ -168,8 +168,9 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
     }]
 }
 
-fn c_size() -> String {
-    format!("{} << 20", ADVISED_REQUEST >> 20)
+/// Returns a number of bytes as an expression in C, such as `4 << 20`.
+fn c_size(bytes: u64) -> String {
+    if bytes % (1 << 20) == 0 { format!("{} << 20", bytes >> 20) } else { bytes.to_string() }
 }
 
 /// Advises a cache for all chunks of a call, or chunks shaped like the calls.
@@ -195,13 +196,14 @@ fn volume(set: &DataSet) -> u64 {
     set.extent.iter().fold(u64::from(set.element_bytes), |all, n| all.saturating_mul(*n))
 }
 
-/// Advises chunks of about `ADVISED_CHUNK` bytes for a larger data set. A chunk takes as much as fits of dimension `along`, then of the other
+/// Advises chunks of about `large_bytes` (a threshold) for a larger data set. A chunk takes as much as fits of dimension `along`, then of the other
 /// dimensions, fastest-varying first. `None` if the data set is not larger.
 fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<Remedy> {
-    if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= ADVISED_CHUNK {
+    let advised = facts.run.thresholds.large_bytes;
+    if set.element_bytes == 0 || set.extent.is_empty() || volume(set) <= advised {
         return None;
     }
-    let mut room = ADVISED_CHUNK / u64::from(set.element_bytes).max(1);
+    let mut room = advised / u64::from(set.element_bytes).max(1);
     let mut shape = set.extent.clone();
     let order = along.into_iter().chain((0..shape.len()).rev().filter(|at| Some(*at) != along));
     for at in order.collect::<Vec<_>>() {
@@ -211,8 +213,7 @@ fn chunks(facts: &Facts<'_, '_>, set: &DataSet, along: Option<usize>) -> Option<
         }
     }
     let shape: Vec<String> = shape.iter().map(u64::to_string).collect();
-    let why =
-        format!("chunks of about {} for the data set of {}", units::bytes(ADVISED_CHUNK), units::bytes(volume(set)));
+    let why = format!("chunks of about {} for the data set of {}", units::bytes(advised), units::bytes(volume(set)));
     let (rank, shape) = (shape.len(), shape.join(", "));
     Some(if facts.is_python() {
         source(

@@ -7,7 +7,6 @@ use crate::findings::{Code, Finding};
 use crate::model::FileId;
 use crate::text::printable::is_hidden;
 use crate::text::units;
-use crate::thresholds::fixed::{ADVISED_STRIPE, ADVISED_STRIPES};
 use crate::topics::causes::shape::queue::queues;
 use std::collections::BTreeSet;
 
@@ -33,10 +32,11 @@ pub(super) fn wider(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> 
         |of: &OfFile| of.reads.inside.calls + of.reads.own.calls + of.writes.inside.calls + of.writes.own.calls > 0;
     let Some(file) = file.or_else(|| facts.main(is_data)) else { return Vec::new() };
     let of = facts.file(file);
-    let (size, count) = facts.stripes(file).unwrap_or((ADVISED_STRIPE, 0));
-    let size = size.max(ADVISED_STRIPE);
+    let thresholds = &facts.run.thresholds;
+    let (size, count) = facts.stripes(file).unwrap_or((thresholds.large_bytes, 0));
+    let size = size.max(thresholds.large_bytes);
     let enough = queues(facts.cube).iter().map(|queue| queue.facts.enough.round() as u64).max();
-    let wanted = enough.unwrap_or(ADVISED_STRIPES.min(of.processes.len() as u64)).max(2);
+    let wanted = enough.unwrap_or((thresholds.far_ratio as u64).min(of.processes.len() as u64)).max(2);
     let Some(directory) = directory(facts, file) else { return Vec::new() };
     let shared = of.processes.len() > 1;
     if shared && count >= wanted {
