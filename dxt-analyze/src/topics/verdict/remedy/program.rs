@@ -170,7 +170,7 @@ pub(super) fn larger(facts: &Facts<'_, '_>, file: Option<FileId>, writes: bool) 
 
 /// Returns a number of bytes as an expression in C, such as `4 << 20`.
 fn c_size(bytes: u64) -> String {
-    if bytes % (1 << 20) == 0 { format!("{} << 20", bytes >> 20) } else { bytes.to_string() }
+    if bytes.is_multiple_of(1 << 20) { format!("{} << 20", bytes >> 20) } else { bytes.to_string() }
 }
 
 /// Advises a cache for all chunks of a call, or chunks shaped like the calls.
