@@ -48,9 +48,11 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
     shapes.extend(super::shape::hdf5_metadata::claims(cube));
     shapes.extend(super::shape::aliasing::claims(cube, aliased));
     // Another form of the same work has the same outliers, which have findings of their own.
-    shapes.iter_mut().for_each(|claim| claim.leave(cube, &proven));
+    shapes.par_iter_mut().for_each(|claim| {
+        claim.leave(cube, &proven);
+        price(cube, &phases, &slots, claim);
+    });
     out.extend(shapes);
-    out.par_iter_mut().for_each(|claim| price(cube, &phases, &slots, claim));
     out.sort_by_key(|claim| {
         (Reverse(claim.finding.saving.map(|saving| saving.saves_ns)), claim.finding.code, claim.finding.about.clone())
     });

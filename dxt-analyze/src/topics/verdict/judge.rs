@@ -184,7 +184,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mut claims = causes;
     claims.extend(joined(cube, &phases, patterns.into_iter().chain(of_files).collect()));
     let claims = super::gathered::joined(cube.run, claims);
-    let Weighing { mut cards, left, together } = weigh(cube, claims, least);
+    let Weighing { mut cards, left, together } = weigh(cube, claims);
     let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));

@@ -6,7 +6,7 @@ use crate::model::FileId;
 use std::collections::BTreeMap;
 use trace_format::op::OpClass;
 
-/// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below `MAPPED`.
+/// Returns the number of mapped files and the sum of their mean mapping sizes, bytes; `None` below the threshold `large_bytes`.
 pub(super) fn mapped(cube: &Cube<'_>) -> Option<Mapped> {
     let mut by: BTreeMap<FileId, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {

@@ -38,7 +38,7 @@ pub(crate) struct Weighing {
 }
 
 /// Orders claims (findings with their savings): takes the claim that saves most, removes its calls, and repeats.
-pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds) -> Weighing {
+pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
     let thresholds = &cube.run.thresholds;
     let run_ns = cube.run.length_ns();
     claims.retain_mut(|claim| !is_once_each(cube, claim));
@@ -71,7 +71,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>, least: &Thresholds)
         let causes = claims.iter().any(|claim| claim.is_worth(cube) && !is_general(claim.finding.code));
         let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
         let most = claims.iter().filter(|claim| counts(claim)).map(saves).max().unwrap_or(0);
-        if (most as f64) < run_ns as f64 * least.least_run_share {
+        if (most as f64) < run_ns as f64 * thresholds.least_run_share {
             break;
         }
         let of_time = |claim: &&Claim| claim.finding.code == Code::TIME_IMBALANCE && saves(claim) == most;

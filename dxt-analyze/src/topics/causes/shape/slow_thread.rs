@@ -15,13 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
-    let least = &cube.run.thresholds;
     let with = cube.at_work.iter().flatten().count();
     let all: BTreeMap<ProcessId, SlowThread> = cube
         .run
         .numbered_processes()
         .filter_map(|(number, _)| Some((number, cube.at_work.get(number.index())?.as_ref()?.slow?)))
-        .filter(|(_, slow)| slow.above >= least.min_slowdown.ln() && slow.p <= least.false_discovery_rate)
+        .filter(|(_, slow)| slow.above >= thresholds.min_slowdown.ln() && slow.p <= thresholds.false_discovery_rate)
         .collect();
     let mut similar: BTreeMap<(Class, usize, usize), BTreeSet<ProcessId>> = BTreeMap::new();
     for (number, slow) in &all {
@@ -30,7 +29,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let most = similar.into_values().max_by_key(BTreeSet::len)?;
     let same = most.len() > 1 && most.len() as f64 >= with as f64 * thresholds.half_share;
     // Among many processes, one may have a slow thread by chance.
-    let sure = |slow: &SlowThread| slow.p * with as f64 <= least.false_discovery_rate;
+    let sure = |slow: &SlowThread| slow.p * with as f64 <= thresholds.false_discovery_rate;
     let found: BTreeMap<ProcessId, SlowThread> =
         all.into_iter().filter(|(number, slow)| if same { most.contains(number) } else { sure(slow) }).collect();
     let work = Work::of(cube, false);
