@@ -1,5 +1,6 @@
 /* Writes 1 to 512 bytes at a time in bursts at full speed: for each number N on standard input, N times with each of two threads, then
  * prints "done". Closes its file at the end of the input. Provenance: written for this project. */
+#include "oplog.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,10 +26,10 @@ static void *write_all(void *thread) {
     }
 }
 
-/* Reads a number and its end of line, by calls that are not recorded; 0 at the end. */
+/* Reads a number and its end of line, by calls that are not recorded, as syscall(2) would be if it waits; 0 at the end. */
 static int number(void) {
     int n = 0;
-    for (char c; syscall(SYS_read, 0, &c, 1) == 1 && c != '\n';) n = 10 * n + c - '0';
+    for (char c; raw_call(SYS_read, 0, &c, 1) == 1 && c != '\n';) n = 10 * n + c - '0';
     return n;
 }
 
@@ -42,7 +43,7 @@ int main(void) {
     while ((calls = number()) > 0) {
         pthread_barrier_wait(&begin);
         pthread_barrier_wait(&end);
-        if (syscall(SYS_write, 1, "done\n", 5) != 5) return 1;
+        if (raw_call(SYS_write, 1, "done\n", 5) != 5) return 1;
     }
     pthread_barrier_wait(&begin);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);

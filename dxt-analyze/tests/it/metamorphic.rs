@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Jobs of different kinds, with one fault each.
-const JOBS: [&str; 12] = [
+const JOBS: [&str; 13] = [
     "slow-rank-shared",
     "slow-node",
     "slow-ost",
@@ -21,6 +21,7 @@ const JOBS: [&str; 12] = [
     "random-reads",
     "late-rank-collective",
     "sync-each",
+    "few-cpus",
 ];
 
 /// Seeds of drawn jobs.

@@ -13,9 +13,9 @@ use std::path::Path;
 use trace_format::columns::TickScale;
 use trace_format::frame::IndexEntry;
 use trace_format::meta::{
-    ClockSource, CommunicatorDef, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment, LayoutSource,
-    Mount, Mpi, Process, ProcessInfo, ProcessorDef, SharedName, StreamDef, ThreadDef, ThreadTimes, WORLD, path_hash,
-    stream_flags,
+    ClockSource, CommunicatorDef, CpuSample, FileDef, FileKind, Job as JobBlock, JobInfo, LayoutDef, LayoutMoment,
+    LayoutSource, Mount, Mpi, Process, ProcessInfo, ProcessorDef, SharedName, StreamDef, ThreadDef, ThreadTimes, WORLD,
+    path_hash, stream_flags,
 };
 use trace_format::segment::NO_OFFSET;
 use trace_format::write::{Encoder, ThreadSegments, preamble, trailer};
@@ -127,7 +127,7 @@ fn process(job: &Job, outcome: &Outcome, rank: u32, change: &Change) -> (Process
         threads.push(tables.sync_points(sync_points));
         tids.push(tids[0]);
     }
-    let processor = processor(job, &tids, &outcome.threads[first..]);
+    let processor = processor(job, &tids, &outcome.threads[first..], change.times);
     let process = Process {
         info: ProcessInfo {
             rank: rank as i32,
@@ -154,11 +154,18 @@ fn process(job: &Job, outcome: &Outcome, rank: u32, change: &Change) -> (Process
     (process, threads)
 }
 
-/// Returns the samples of the use of the processors by the threads with the kernel ids `tids`, and the CPUs of their node.
-fn processor(job: &Job, tids: &[u32], doings: &[Doings]) -> ProcessorDef {
+/// Returns the samples of the use of the processors by the threads with the kernel ids `tids`, with all times multiplied by `factor`, and the
+/// CPUs of their node.
+fn processor(job: &Job, tids: &[u32], doings: &[Doings], factor: u64) -> ProcessorDef {
     let Some(share) = job.cpu_share else { return ProcessorDef::default() };
     let threads = tids.iter().zip(doings).take(job.threads as usize);
-    let times = |(tid, doings): (&u32, &Doings)| ThreadTimes::of_sums(*tid, true, doings.cpu.iter().copied());
+    let longer = |sample: &CpuSample| CpuSample {
+        time_ns: sample.time_ns * factor,
+        run_ns: sample.run_ns * factor,
+        wait_ns: sample.wait_ns * factor,
+        ..*sample
+    };
+    let times = |(tid, doings): (&u32, &Doings)| ThreadTimes::of_sums(*tid, true, doings.cpu.iter().map(longer));
     let of_node = f64::from(job.ranks.div_ceil(job.nodes) * job.threads);
     let cpus = (of_node * share).round().max(1.0) as usize;
     let byte = |at: usize| if cpus >= (at + 1) * 8 { u8::MAX } else { (1_u8 << (cpus - at * 8)) - 1 };
