@@ -8,6 +8,7 @@
  *   turn            pwrite on 1,000 descriptors of different files, round-robin
  *   open            open and close, a pair counts as a call; reopen: of 1,000 files, round-robin; relative: by a relative name; at: by openat;
  *                   fopen: fopen and fclose; create: of a new file each time, FILE.<call>, never removed
+ *   stat            of FILE by its name
  *   lock            fcntl F_SETLK, lock and unlock of a byte, a pair counts as a call
  *   fwrite, fread   of 8 bytes on a C stream; fputc, fgetc of 1 byte
  *   whole           only COUNT pwrites, prints nothing: the caller times the whole process
@@ -21,14 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 64, WARM_UP = 20000 };
 
-enum operation { PWRITE, PREAD, RANDOM, WRITE, READ, TURN, OPEN, LOCK, FWRITE, FREAD, FPUTC, FGETC, REOPEN, RELATIVE, AT, FOPEN, CREATE };
+enum operation { PWRITE, PREAD, RANDOM, WRITE, READ, TURN, OPEN, LOCK, FWRITE, FREAD, FPUTC, FGETC, REOPEN, RELATIVE, AT, FOPEN, CREATE, STAT };
 static const char *const names[] = {"pwrite", "pread", "random", "write", "read", "turn", "open", "lock", "fwrite", "fread", "fputc", "fgetc",
-                                    "reopen", "relative", "at", "fopen", "create"};
+                                    "reopen", "relative", "at", "fopen", "create", "stat"};
 
 enum { TURNS = 1000 };
 static int fds[MOST_THREADS], turns[TURNS], threads = 1;
@@ -94,6 +96,7 @@ static int open_and_close(int at, const char *name, int flags) {
 /* Offsets wrap at one megabyte, so that the file stays small and in memory. A separate function, so that callgrind can count it alone. */
 __attribute__((noinline)) static void calls(long number, int fd) {
     char bytes[8] = "xxxxxxx";
+    struct stat about;
     struct flock lock = {.l_whence = SEEK_SET, .l_len = 1};
     for (long i = 0; i < number; i++) {
         int done = 0;
@@ -128,6 +131,7 @@ __attribute__((noinline)) static void calls(long number, int fd) {
             break;
         }
         case CREATE: done = open_and_close(AT_FDCWD, own_name(created++), O_RDWR | O_CREAT | O_EXCL); break;
+        case STAT: done = stat(path, &about) == 0; break;
         }
         if (!done) {
             failed();
@@ -151,7 +155,7 @@ static double seconds(const struct timespec *t) { return (double)t->tv_sec + (do
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|write|read|turn|open|lock|fwrite|fread|fputc|fgetc|reopen|relative|at|fopen|create COUNT FILE [THREADS [own]]\n");
+        fprintf(stderr, "usage: bench_calls [whole-]pwrite|pread|random|write|read|turn|open|lock|fwrite|fread|fputc|fgetc|reopen|relative|at|fopen|create|stat COUNT FILE [THREADS [own]]\n");
         return 2;
     }
     int whole = strncmp(argv[1], "whole", 5) == 0;

@@ -20,7 +20,7 @@
 static const struct { const char *name; unsigned number; } calls[] = {
     {"membarrier", SYS_membarrier}, {"madvise", SYS_madvise},     {"openat2", SYS_openat2}, {"renameat2", SYS_renameat2},
     {"linkat", SYS_linkat},         {"fallocate", SYS_fallocate}, {"fstatfs", SYS_fstatfs}, {"sched_yield", SYS_sched_yield},
-    {"readlinkat", SYS_readlinkat}, {"rt_sigtimedwait", SYS_rt_sigtimedwait},
+    {"readlinkat", SYS_readlinkat}, {"rt_sigtimedwait", SYS_rt_sigtimedwait}, {"statx", SYS_statx},
 };
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
 //! Opens and creates the directories of the tracer's files: traces, spools and the budget file. The output directory is looked up by name
 //! once and then used through a descriptor, so that renames on its path have no effect. Search and write permission suffice.
-#![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), fstat(2), unlink(2)")]
+#![expect(unsafe_code, reason = "open(2), mkdir(2), chmod(2), unlink(2)")]
 
 use crate::{errno, own_directories};
 use std::ffi::{CStr, CString};
@@ -23,11 +23,7 @@ impl Handle {
     }
 
     pub(crate) fn about(&self) -> Result<libc::stat, libc::c_int> {
-        // SAFETY: an all-zero stat is valid.
-        let mut about: libc::stat = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure is a local variable.
-        let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, self.0, &raw mut about) } == 0;
-        if known { Ok(about) } else { Err(errno::save().value()) }
+        crate::file_status::fstat(self.0).ok_or_else(|| errno::save().value())
     }
 
     /// Closes the descriptor and returns any error: some file systems write data only on close.

@@ -24,6 +24,7 @@ mod environment;
 mod errno;
 mod exclusive;
 mod exec_watchdog;
+mod file_status;
 mod filters;
 mod flush;
 mod gate;

@@ -18,68 +18,68 @@ macro_rules! notes {
 }
 
 notes! {
-    SystemFile = "opens of files of the operating system (libraries, /proc, ...), not recorded";
-    MpiFile = "opens of the MPI library's own files, not recorded";
-    FileTableFull = "opens of files, and calls by path, beyond the number of files that the tracer has room for: not recorded";
-    SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library";
-    Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes";
-    NotIncluded = "opens of files that DXT_INCLUDE does not name";
-    FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes";
-    Communicators = "collective calls recorded without their communicator: the program uses more communicators than the tracer has room for";
+    SystemFile = "opens of files of the operating system (libraries, /proc, ...); no call on these files is recorded";
+    MpiFile = "opens of the MPI library's own files; no call on these files is recorded";
+    FileTableFull = "opens of files, and calls by path (stat, unlink, ...), on more files than the tracer has room for; no call on the files in excess is recorded";
+    SystemName = "failed opens, and other calls by path (stat, unlink, ...), on files of the operating system and the MPI library, not recorded";
+    Excluded = "opens of files that DXT_EXCLUDE or DARSHAN_EXCLUDE_DIRS excludes; no call on these files is recorded";
+    NotIncluded = "opens of files that DXT_INCLUDE does not name; no call on these files is recorded";
+    FilteredName = "failed opens, and other calls by path (stat, unlink, ...), on paths that DXT_EXCLUDE, DARSHAN_EXCLUDE_DIRS or DXT_INCLUDE excludes, not recorded";
+    Communicators = "collective calls in which the report cannot find ranks that wait for others, since the program uses more communicators than the tracer has room for";
     Layer = "calls of I/O layers that DXT_LAYERS does not name, not recorded";
-    LeftOut = "ranks left out by DXT_RANKS or DXT_APPS, or because their settings or the key of DXT_ANONYMIZE could not be read";
+    LeftOut = "ranks left out (none of their calls is recorded) by DXT_RANKS or DXT_APPS, or because the tracer could not read their settings or the key of DXT_ANONYMIZE";
     /// A file for which a trigger setting replaced the recorded segments by counters.
-    Triggered = "files with counters only, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
+    Triggered = "files with only sums and no single calls in the report, because of a trigger (DXT_SMALL_IO_TRIGGER, DXT_UNALIGNED_IO_TRIGGER, DXT_TRIGGER_CONF_PATH)";
     /// A failed call on a path name that cannot be made absolute, or that would exceed the maximum number of such names.
-    Name = "failed calls, not recorded: their paths could not be read, or are more than the tracer has room for";
+    Name = "failed calls missing in the report, since the tracer could not read their paths, or their paths are more than the tracer has room for";
     /// A call by a path name beyond the limit of named files; recorded on the directory instead.
-    MoreNames = "calls by path beyond the number of paths that the tracer has room for, recorded under their directory instead";
+    MoreNames = "calls by path (stat, unlink, ...) recorded under their directory instead of their path, since there are more paths than the tracer has room for";
     /// A memory mapping of a file that did not fit in the table, so that its end is not recorded.
-    Map = "memory mappings of files whose end (munmap) was not recorded";
+    Map = "memory mappings of files whose later calls (munmap, msync) may be missing, since the tracer had no room to remember the mapping";
     /// An asynchronous operation that did not fit in the table, or whose control block was reused.
-    Asynchronous = "asynchronous operations not recorded, since their completion was not observed";
+    Asynchronous = "asynchronous operations missing in the report, since the tracer did not see them complete";
     /// io_uring entries that the kernel consumed before the tracer saw them, or whose operation is not recorded.
-    RingOperation = "operations of io_uring rings that could not be observed";
+    RingOperation = "operations of io_uring rings that the tracer could not observe, so that their bytes and times are missing";
     /// An io_uring ring that the tracer could not read, so that the number of its operations is unknown.
-    Ring = "io_uring rings whose operations could not be observed";
+    Ring = "io_uring rings that the tracer could not read, so that their operations are missing";
     /// An open of a file, or a call by path name, beyond the limit of files that have their own counters (DXT_COUNTERS_FILES).
-    OtherFile = "opens, and calls by path (stat, unlink, ...), counted as <other files>: on files beyond DXT_COUNTERS_FILES (limit on files with their own counters)";
+    OtherFile = "opens, and calls by path (stat, unlink, ...), that the report sums up as <other files>, on files beyond DXT_COUNTERS_FILES (limit on files with their own counters)";
     /// An open of a file, or a call by path name, for which the job's byte budget has no room.
-    OverBudgetFile = "opens, and calls by path (stat, unlink, ...), counted as <other files>: on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces)";
-    NotProfiled = "reads and writes that are in the counters, but not in the statistics of their file (sizes, strides, alignment)";
-    BeforeStart = "calls that constructors of other libraries made before the tracer could start";
+    OverBudgetFile = "opens, and calls by path (stat, unlink, ...), that the report sums up as <other files>, on files that DXT_JOB_BYTES has no room for (limit on the bytes of a job's traces)";
+    NotProfiled = "reads and writes counted in calls, bytes and times, but missing in the profile of their file (most common sizes and strides, alignment, slowest calls)";
+    BeforeStart = "calls that constructors of other libraries made before the tracer could start, not recorded";
     /// A start of a program that cannot be traced: it ignores LD_PRELOAD, or has another dynamic linker than this process.
-    Untraceable = "programs started that cannot be traced: statically linked, of another user (set-user-ID), or with another dynamic linker";
+    Untraceable = "programs started that cannot be traced (statically linked, set-user-ID of another user, or with another dynamic linker); none of their calls is recorded";
     #[cfg_attr(dxt_static, expect(dead_code, reason = "static programs open none"))]
-    OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer";
+    OutOfReach = "libraries opened with RTLD_DEEPBIND or by dlmopen, whose own calls may bypass the tracer and be missing";
     #[cfg_attr(not(dxt_static), expect(dead_code, reason = "what is preloaded sees them"))]
-    SharedLibrary = "shared libraries opened by the program, whose own calls bypass the tracer, since the tracer is linked into the program";
+    SharedLibrary = "shared libraries opened by the program, whose own calls are missing, since the tracer is linked into the program and does not see them";
     ConfinedChild = "forked children of a process confined by seccomp; their calls are not recorded";
     /// A stop of the clock: all later calls are recorded with one constant time.
-    StoppedClock = "calls (prctl with PR_SET_TSC, or strict seccomp) by which the program forbade reading the processor's clock: all later calls have one constant time";
+    StoppedClock = "calls (prctl with PR_SET_TSC, or strict seccomp) by which the program forbade reading the processor's clock; all later calls have the time of this call, and no duration";
     /// A call on a descriptor first seen after a seccomp filter, when the tracer could no longer ask the kernel about the descriptor.
-    BehindFilter = "calls not recorded: the tracer did not see their descriptor opened, and could not ask the kernel about it after seccomp confined the program";
-    TablesFull = "calls not recorded, because a table of the tracer was full";
-    Late = "calls made after the trace was written, not recorded: no spool (file that keeps calls until they are in a trace) has room for them";
+    BehindFilter = "calls not recorded, since the tracer did not see their descriptor opened, and could not ask the kernel for the file after seccomp confined the program";
+    TablesFull = "calls missing in all sums and lists of the report, because a table of the tracer was full";
+    Late = "calls made after the trace was written, not recorded, since no spool (file that keeps calls until they are in a trace) has room for them";
     /// A call whose offset is an estimate: another process or thread may have moved the shared file position before the tracer asked the kernel.
-    Estimated = "calls whose offset is an estimate (the position or the end of the file is shared)";
+    Estimated = "calls whose offset is an estimate, since another process or thread shares the position or the end of the file";
     /// Bytes moved by unwrapped stdio functions (getc_unlocked and similar) between two wrapped calls.
-    Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros: compiled into the program, so in no recorded call";
-    OverBudget = "calls that are only counted, because DXT_JOB_BYTES has no room for them (limit on the bytes of a job's traces)";
+    Unlocked = "bytes moved by getc_unlocked, putc_unlocked and similar macros, in no recorded call, since these macros are compiled into the program";
+    OverBudget = "calls that the report has only in sums, not as single calls, because DXT_JOB_BYTES has no room for them (limit on the bytes of a job's traces)";
     /// A process that took a fixed share of the job's byte budget, since it could not share the budget with the other processes.
-    OwnShare = "processes with a fixed share of DXT_JOB_BYTES (limit on the bytes of a job's traces): the job has no ID (set DXT_JOB_ID), or the file through which a node's processes divide the limit could not be used, or not in time";
+    OwnShare = "processes with a fixed share of DXT_JOB_BYTES (limit on the bytes of a job's traces), which may run out early, since the job has no ID (set DXT_JOB_ID) or its processes could not share a file in time";
     /// A definition (name, stream or size) for which the journal of the spool (the file that survives a kill) had no room.
-    Definition = "names of files, kinds of calls and sizes that found no room in the spool (file with the calls recorded so far): missing in recovered and live data";
+    Definition = "descriptions (mostly shapes of HDF5 data sets) that found no room in the spool (file with the calls recorded so far), so that recovered traces and live views lack them";
     Elsewhere = "traces not written, because their directory was out of reach (chroot, or another mount)";
     /// A call of a signal handler that interrupted the tracer's own work at a time when signals could not be blocked.
-    DuringTracer = "calls of signal handlers that interrupted the tracer, not recorded";
+    DuringTracer = "I/O calls of signal handlers that had interrupted the tracer's own work, not recorded";
     /// A call of a thread or process that shares another thread's thread-local storage.
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
     /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.
-    Uncertain = "calls recorded under <uncertain>: their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
-    BuiltInMpi = "programs with statically linked MPI: ranks, MPI-IO and collective calls are not recorded (link with the flags that `dxt-run --link-flags mpicc` prints, or with a shared MPI library)";
-    BuiltInHdf5 = "programs with statically linked HDF5: HDF5 calls are not recorded (link with the flags that `dxt-run --link-flags -lhdf5` prints, or with a shared HDF5 library)";
-    BuiltInPnetcdf = "programs with statically linked parallel netCDF: PnetCDF calls are not recorded (link with the flags that `dxt-run --link-flags -lpnetcdf` prints, or with a shared PnetCDF library)";
+    Uncertain = "calls recorded under <uncertain> instead of their file, because their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
+    BuiltInMpi = "programs with statically linked MPI, whose ranks, MPI-IO and collective calls are not recorded (link with the flags that `dxt-run --link-flags mpicc` prints, or with a shared MPI library)";
+    BuiltInHdf5 = "programs with statically linked HDF5, whose HDF5 calls are not recorded (link with the flags that `dxt-run --link-flags -lhdf5` prints, or with a shared HDF5 library)";
+    BuiltInPnetcdf = "programs with statically linked parallel netCDF, whose PnetCDF calls are not recorded (link with the flags that `dxt-run --link-flags -lpnetcdf` prints, or with a shared PnetCDF library)";
 }
 
 /// Counters of events that were not recorded, one for each [`Note`].

@@ -8,9 +8,9 @@
 //! reach: the directory's identity is checked (fstat(2)) before each use.
 //!
 //! Bounds: some twenty system calls, once per process; three descriptors.
-#![expect(unsafe_code, reason = "open(2), fcntl(2), fstat(2), close(2), prlimit(2); leaked strings")]
+#![expect(unsafe_code, reason = "open(2), fcntl(2), close(2), prlimit(2); leaked strings")]
 
-use crate::{errno, process, sys};
+use crate::{errno, file_status, process, sys};
 use libc::{c_int, c_uint};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -86,11 +86,7 @@ impl Held {
 
 /// Returns device and inode number of the file behind descriptor `number`.
 fn identity(number: c_int) -> Option<(u64, u64)> {
-    // SAFETY: an all-zero stat is valid.
-    let mut about: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable. Raw system calls throughout, since the functions may be wrapped.
-    let known = unsafe { sys::syscall!(libc::SYS_fstat, number, &raw mut about) } == 0;
-    known.then_some((about.st_dev, about.st_ino))
+    file_status::fstat(number).map(|about| (about.st_dev, about.st_ino))
 }
 
 fn close(number: c_int) {

@@ -1,8 +1,8 @@
 //! Opens the tracer's own files in the spool directory by their names. Each time checks that the name still leads to the same file, since
 //! other users may write to the directory.
-#![expect(unsafe_code, reason = "mkdir(2), open(2), fstat(2), close(2), unlink(2)")]
+#![expect(unsafe_code, reason = "mkdir(2), open(2), close(2), unlink(2)")]
 
-use crate::{config, errno, job, own_directories};
+use crate::{config, errno, file_status, job, own_directories};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -110,18 +110,10 @@ pub(crate) fn make_directory(directory: &CStr) -> Result<(), libc::c_int> {
 pub(crate) fn own(file: libc::c_int) -> Option<libc::stat> {
     let is_own =
         |stat: &libc::stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG && stat.st_uid == job::effective_user();
-    about(file).filter(is_own)
-}
-
-fn about(file: libc::c_int) -> Option<libc::stat> {
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, file, &raw mut stat) } == 0;
-    known.then_some(stat)
+    file_status::fstat(file).filter(is_own)
 }
 
 /// Returns device and inode number of the open file; zeros if unknown.
 fn numbers(file: libc::c_int) -> (u64, u64) {
-    about(file).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
+    file_status::fstat(file).map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
 }

@@ -4,9 +4,10 @@
 //! Standard error is recognized by its file's identity plus creation time, since file systems reuse inode numbers. A descriptor that the
 //! program opens itself belongs to the program, even if it refers to the same file. Messages never block and raise no signal: they are
 //! dropped if a pipe has no reader or no room, or if a file may not grow.
-#![expect(unsafe_code, reason = "statx(2), fcntl(2), poll(2), write(2)")]
+#![expect(unsafe_code, reason = "fcntl(2), poll(2), write(2)")]
 
 use crate::blocking::Blocked;
+use crate::file_status;
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +19,7 @@ struct Identity {
     inode: u64,
     kind: libc::mode_t,
     /// Creation time of the file in seconds and nanoseconds; zeros if unknown.
-    made: (i64, u32),
+    made: [u64; 2],
 }
 
 static STDERR: OnceLock<Identity> = OnceLock::new();
@@ -31,28 +32,8 @@ const HIGH: c_int = 400;
 const PATIENCE: c_int = 200;
 
 fn identity(number: c_int) -> Option<Identity> {
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable. Raw system call, since fstat(3) may be wrapped.
-    if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
-        return None;
-    }
-    Some(Identity {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        kind: stat.st_mode & libc::S_IFMT,
-        made: made(number).unwrap_or_default(),
-    })
-}
-
-/// Returns the creation time of the file behind descriptor `number`; `None` if the file system has none.
-fn made(number: c_int) -> Option<(i64, u32)> {
-    // SAFETY: an all-zero structure is valid.
-    let mut about: libc::statx = unsafe { std::mem::zeroed() };
-    let (itself, flags, wanted) = (c"".as_ptr(), libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC, libc::STATX_BTIME);
-    // SAFETY: the structure is a local variable, and the name ends in NUL.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_statx, number, itself, flags, wanted, &raw mut about) } == 0;
-    (known && about.stx_mask & libc::STATX_BTIME != 0).then_some((about.stx_btime.tv_sec, about.stx_btime.tv_nsec))
+    let status = file_status::of(number)?;
+    Some(Identity { device: status.device, inode: status.inode, kind: status.mode & libc::S_IFMT, made: status.made })
 }
 
 /// Stores the identity of the file behind standard error at process start.

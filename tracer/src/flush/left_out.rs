@@ -24,7 +24,8 @@ impl LeftOut {
         self.0.get(&stream).map(|(counters, _)| counters)
     }
 
-    /// Returns the number of files that have only counters in the trace because of a trigger.
+    /// Returns the number of files of which the trace has only counters, since a trigger (condition of the user for recording single calls) left
+    /// their calls out.
     pub(super) fn files(&self) -> u64 {
         if config::triggers().is_none() {
             return 0;

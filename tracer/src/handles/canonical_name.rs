@@ -2,22 +2,23 @@
 //! kernel reports them, without symbolic links; asking the kernel through proc(5) takes longer than opening the file.
 //!
 //! A name is *plain* if no component is a symbolic link. It then equals the kernel's name, since each `..` leads back to the previous
-//! directory. One openat2(2) that must not follow links verifies this (Linux 5.6); it demands a directory, so it opens nothing and fails at
-//! the file.
+//! directory. One openat2(2) that must not follow links verifies this; it demands a directory, so it opens nothing and fails at the file. It
+//! looks into the kernel's cache of names only (RESOLVE_CACHED, Linux 5.12): no request reaches the file system. Where that cache does not
+//! suffice (some network file systems, FUSE), the kernel is asked by proc(5), which makes no request either.
 //!
 //! A cached name is reused only while nothing can have changed the answer:
 //! * this process has not changed names (rename, symlink, mount and the like), nor waited for a child that may have: [`changed`];
-//! * fstat(2) reports the same device and inode. For a name that is not plain, ctime must be equal and the link count 1: an inode with one
-//!   link has one name, and a new name changes ctime;
 //! * the cached name is not older than [`BELIEVED_MS`], since other processes change names too. Only a process that, within that time, moves a
-//!   directory away and puts a link in its place can cause a stale name.
+//!   directory away and puts a link in its place can cause a stale name;
+//! * if the name is not plain, or this process has created child processes: statx(2) reports the same device and inode. For a name that is
+//!   not plain, ctime must be equal and the link count 1: an inode with one link has one name, and a new name changes ctime.
 //!
-//! Within one step of the coarse clock (some ms), even fstat(2) is skipped for a plain name, so opening a file repeatedly costs no system
-//! call. Exception: this process has created child processes, one of which may just have put a link in place of the file.
+//! So opening a file repeatedly by a plain name costs no system call, and the first open two: statx(2) and openat2(2). A file that the call
+//! has created (O_EXCL) takes statx(2) alone if another file of its directory had a plain name within [`BELIEVED_MS`].
 //!
 //! After chroot(2), unshare(2) and setns(2) no cached name is reused: the kernel is asked for each name.
 //!
-//! The working directory is not cached: getcwd(2) is as cheap as fstat(2).
+//! The working directory is not cached: getcwd(2) is as cheap as statx(2).
 #![expect(unsafe_code, reason = "openat2(2), close(2), clock_gettime(2); a string of the program")]
 
 use super::paths;
@@ -26,11 +27,11 @@ use crate::process;
 use crate::registry::{self, File, Plain};
 use libc::{c_char, c_int, c_long};
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, path_hash};
 
 /// Maximum age of a cached file name, in ms, by the coarse clock, which is read without a system call and advances in steps of some ms.
-const BELIEVED_MS: u64 = 10;
+const BELIEVED_MS: u64 = 100;
 
 /// Number of events so far that may have changed path names (rename, symlink, mount, ...).
 static CHANGES: AtomicU32 = AtomicU32::new(0);
@@ -51,7 +52,7 @@ pub(crate) fn changed() {
     CHANGES.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Records that this process has created a child process; from now on each reuse of a name requires fstat(2).
+/// Records that this process has created a child process; from now on each reuse of a name requires statx(2).
 pub(crate) fn has_children() {
     HAS_CHILDREN.store(true, Ordering::Relaxed);
     changed();
@@ -69,6 +70,17 @@ pub(crate) struct Asked {
     pub(crate) at: c_int,
     /// Path string of the program, which the kernel has read.
     pub(crate) name: *const c_char,
+    /// True if the last component is no symbolic link, since the call would have failed.
+    pub(crate) ends_plain: bool,
+}
+
+impl Asked {
+    /// Returns the path argument of an open call with `flags` of open(2).
+    #[inline(always)]
+    pub(crate) const fn with_flags(at: c_int, name: *const c_char, flags: c_int) -> Self {
+        const NEW: c_int = libc::O_CREAT | libc::O_EXCL;
+        Self { at, name, ends_plain: flags & libc::O_NOFOLLOW != 0 || flags & NEW == NEW }
+    }
 }
 
 /// Time stamp of a cached path name: the number of name changes so far, and the time of the coarse clock. Never 0.
@@ -94,11 +106,6 @@ impl Moment {
     pub(super) fn believes(self, then: u64) -> bool {
         let passed = (self.0 as u32).wrapping_sub(then as u32) >> 1;
         then != 0 && self.0 >> 32 == then >> 32 && u64::from(passed) <= BELIEVED_MS
-    }
-
-    /// True if `then` equals the current time stamp, and this process has no children that may have changed names since.
-    fn is(self, then: u64) -> bool {
-        self.0 == then && !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
     }
 
     pub(super) fn raw(self) -> u64 {
@@ -153,8 +160,8 @@ fn relative(number: c_int, asked: Asked, name: &[u8], moment: Moment) -> Answer 
 
 fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Moment) -> Answer {
     let hash = path_hash(path);
-    let known = if goes_back { None } else { registry::find_file_by(path, hash) };
-    if let Some(file) = known.filter(|file| moment.is(file.plain.looked.load(Ordering::Relaxed))) {
+    let known = if goes_back { None } else { plain(path, hash, moment) };
+    if let Some(file) = known.filter(|_| is_alone()) {
         return Answer::File(file, file.identity.get().kind);
     }
     let Some(stat) = stat(number) else { return Answer::NotRecorded };
@@ -163,17 +170,18 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
         return Answer::Ask(stat, Later { moment, hash: None });
     }
     if !goes_back {
-        let plain = known.filter(|file| file.plain.holds(&stat, moment));
-        if let Some(file) = plain {
-            file.plain.looked.store(moment.raw(), Ordering::Relaxed);
-            return Answer::File(file, stat.identity.kind);
-        }
-        if let Some(file) = linked(hash, &stat, moment) {
+        let file = known.filter(|file| file.plain.leads_to(&stat)).or_else(|| linked(hash, &stat, moment));
+        if let Some(file) = file {
             return Answer::File(file, stat.identity.kind);
         }
     }
-    if !is_plain(asked) {
-        return Answer::Ask(stat, Later { moment, hash: (!goes_back).then_some(hash) });
+    let directory = PlainDirectory::of(path);
+    let is_in_plain = asked.ends_plain && !goes_back && is_alone() && directory.is_known(moment);
+    if !is_in_plain {
+        if !is_plain(asked, stat.identity.device) {
+            return Answer::Ask(stat, Later { moment, hash: (!goes_back).then_some(hash) });
+        }
+        directory.put(moment);
     }
     let Some(file) = file_of(path, stat.identity) else { return Answer::NotRecorded };
     if file.real_path == path {
@@ -182,15 +190,72 @@ fn by_path(number: c_int, asked: Asked, path: &[u8], goes_back: bool, moment: Mo
     Answer::File(file, stat.identity.kind)
 }
 
-/// True if no component of the name `asked` is a symbolic link.
-fn is_plain(asked: Asked) -> bool {
+/// Returns the file whose plain path is `path`, if that is cached and may be reused at time stamp `now`.
+fn plain(path: &[u8], hash: u64, now: Moment) -> Option<&'static File> {
+    registry::find_file_by(path, hash).filter(|file| now.believes(file.plain.moment.load(Ordering::Acquire)))
+}
+
+/// True if this process has no children that may just have changed names.
+pub(super) fn is_alone() -> bool {
+    !HAS_CHILDREN.load(Ordering::Relaxed) && !process::is_shared()
+}
+
+/// Writes the path of a file that the program has opened by `name` to `out`, without a request to the file system, and returns its length.
+/// `None` if no cached name can be reused.
+pub(super) fn known_path(name: &[u8], out: &mut [u8]) -> Option<usize> {
+    let now = Moment::now();
+    if DIFFER.load(Ordering::Relaxed) || !is_alone() {
+        return None;
+    }
+    let (length, goes_back) = paths::absolute(libc::AT_FDCWD, name, out, now)?;
+    let path = &out[..length];
+    (!goes_back && plain(path, path_hash(path), now).is_some()).then_some(length)
+}
+
+/// Number of consecutive times that the kernel's cache of names did not suffice, by device. From [`MOST_MISSES`] on, [`is_plain`] does not
+/// look there.
+static MISSES: [AtomicU8; 64] = [const { AtomicU8::new(0) }; 64];
+const MOST_MISSES: u8 = 4;
+
+/// Flags of openat2(2) for a directory that is not opened for I/O.
+const DIRECTORY: u64 = (libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64;
+
+/// Returns RESOLVE_CACHED of openat2(2), or 0 for a kernel that lacks it (before Linux 5.12), or with which no directory can be opened so (until
+/// 6.5, unless fixed). Asks the kernel once.
+fn cached_only() -> u64 {
+    const CACHED: u64 = 0x20;
+    static KNOWN: AtomicU64 = AtomicU64::new(u64::MAX);
+    let known = KNOWN.load(Ordering::Relaxed);
+    if known != u64::MAX {
+        return known;
+    }
+    let how = [DIRECTORY, 0, CACHED];
+    // SAFETY: a name that ends in NUL, and a local structure with its size.
+    let number = unsafe {
+        crate::sys::syscall!(libc::SYS_openat2, libc::AT_FDCWD, c"/".as_ptr(), how.as_ptr(), size_of_val(&how))
+    };
+    let found = match crate::errno::save().value() {
+        _ if number >= 0 => CACHED,
+        libc::EAGAIN | libc::EINVAL => 0,
+        _ => return CACHED,
+    };
+    if number >= 0 {
+        close(number);
+    }
+    KNOWN.store(found, Ordering::Relaxed);
+    found
+}
+
+/// True if no component of the name `asked` is a symbolic link, according to the kernel's cache of names. `device`: of the file.
+fn is_plain(asked: Asked, device: u64) -> bool {
     /// Value of RESOLVE_NO_SYMLINKS of openat2(2).
     const NO_LINKS: u64 = 4;
-    if WITHOUT_OPENAT2.load(Ordering::Relaxed) {
+    let misses = &MISSES[(device ^ device >> 8) as usize % MISSES.len()];
+    if WITHOUT_OPENAT2.load(Ordering::Relaxed) || misses.load(Ordering::Relaxed) >= MOST_MISSES {
         return false;
     }
     // Fields of `struct open_how`: flags, mode, resolve.
-    let how = [(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC) as u64, 0, NO_LINKS];
+    let how = [DIRECTORY, 0, NO_LINKS | cached_only()];
     // SAFETY: passes the program's string, which the kernel has read before, and a local structure with its size.
     let number =
         unsafe { crate::sys::syscall!(libc::SYS_openat2, asked.at, asked.name, how.as_ptr(), size_of_val(&how)) };
@@ -200,8 +265,16 @@ fn is_plain(asked: Asked) -> bool {
         return false;
     }
     match crate::errno::save().value() {
-        libc::ENOTDIR => true,
-        libc::ENOSYS | libc::EPERM => {
+        libc::ENOTDIR => {
+            misses.store(0, Ordering::Relaxed);
+            true
+        }
+        libc::EAGAIN => {
+            misses.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+        // EINVAL: Linux before 5.12.
+        libc::ENOSYS | libc::EPERM | libc::EINVAL => {
             WITHOUT_OPENAT2.store(true, Ordering::Relaxed);
             false
         }
@@ -215,9 +288,8 @@ fn close(number: c_long) {
 }
 
 impl Plain {
-    fn holds(&self, stat: &Stat, now: Moment) -> bool {
-        now.believes(self.moment.load(Ordering::Acquire))
-            && self.inode.load(Ordering::Relaxed) == stat.identity.inode
+    fn leads_to(&self, stat: &Stat) -> bool {
+        self.inode.load(Ordering::Relaxed) == stat.identity.inode
             && self.device.load(Ordering::Relaxed) == stat.identity.device
     }
 
@@ -227,7 +299,38 @@ impl Plain {
         self.device.store(stat.identity.device, Ordering::Relaxed);
         self.inode.store(stat.identity.inode, Ordering::Relaxed);
         self.moment.store(moment.raw(), Ordering::Release);
-        self.looked.store(moment.raw(), Ordering::Relaxed);
+    }
+}
+
+/// Plain paths of directories: checksum of path and time stamp, and time stamp, by hash of the path; a new entry replaces an old one. A new
+/// file in such a directory has a plain path.
+static PLAIN_DIRECTORIES: [[AtomicU64; 2]; 64] = [const { [const { AtomicU64::new(0) }; 2] }; 64];
+
+/// Entry of [`PLAIN_DIRECTORIES`] for the directory with this hash of its path.
+struct PlainDirectory {
+    hash: u64,
+    entry: &'static [AtomicU64; 2],
+}
+
+impl PlainDirectory {
+    /// Returns the entry for the directory of the file at `path`.
+    fn of(path: &[u8]) -> Self {
+        let hash = path_hash(&path[..path.iter().rposition(|&byte| byte == b'/').unwrap_or(0)]);
+        Self { hash, entry: &PLAIN_DIRECTORIES[(hash ^ hash >> 32) as usize % PLAIN_DIRECTORIES.len()] }
+    }
+
+    fn sum(&self, moment: u64) -> u64 {
+        self.hash ^ moment.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    fn is_known(&self, now: Moment) -> bool {
+        let [sum, moment] = self.entry.each_ref().map(|word| word.load(Ordering::Relaxed));
+        now.believes(moment) && sum == self.sum(moment)
+    }
+
+    fn put(&self, now: Moment) {
+        self.entry[0].store(self.sum(now.raw()), Ordering::Relaxed);
+        self.entry[1].store(now.raw(), Ordering::Relaxed);
     }
 }
 
@@ -293,6 +396,8 @@ mod tests {
         assert!(!Moment::new(0, 0).believes(0) && !Moment::new(7, 999).believes(then));
         // The milliseconds wrap around.
         let then = Moment::new(7, (1 << 31) - 2).raw();
-        assert!(Moment::new(7, (1 << 31) + 3).believes(then) && !Moment::new(7, (1 << 31) + 30).believes(then));
+        assert!(
+            Moment::new(7, (1 << 31) + 3).believes(then) && !Moment::new(7, (1 << 31) + BELIEVED_MS).believes(then)
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Makes path names absolute lexically, relative to the working directory or to a descriptor's directory.
-#![expect(unsafe_code, reason = "getcwd(2), statx(2), readlink(2)")]
+#![expect(unsafe_code, reason = "getcwd(2), readlink(2)")]
 
-use super::canonical_name::Moment;
+use super::canonical_name::{self, Moment};
 use super::resolve::link_of;
+use crate::file_status;
 use libc::c_int;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -66,7 +67,8 @@ fn working_directory(out: &mut [u8]) -> Option<usize> {
 
 fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
     let identity = identity(number);
-    if let Some(identity) = identity
+    // A child process may just have renamed the directory.
+    if let Some(identity) = identity.filter(|_| canonical_name::is_alone())
         && let Some(length) = Directory::of(identity).path(identity, now, out)
     {
         return Some(length);
@@ -85,18 +87,8 @@ fn directory(number: c_int, out: &mut [u8], now: Moment) -> Option<usize> {
 
 /// Returns device, inode and mount ID of a directory, which identify its path. `None` if the directory was removed or the IDs are unknown.
 fn identity(number: c_int) -> Option<[u64; 3]> {
-    /// Flags of statx(2): the descriptor itself (`AT_EMPTY_PATH`), and no new query to a file server.
-    const FLAGS: c_int = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    /// Mask bit by which statx(2) is asked for the mount ID (STATX_MNT_ID; Linux 5.8, <linux/stat.h>).
-    const MOUNT: u32 = 0x1000;
-    // SAFETY: an all-zero structure is valid.
-    let mut about: libc::statx = unsafe { std::mem::zeroed() };
-    let mask = libc::STATX_INO | libc::STATX_NLINK | MOUNT;
-    // SAFETY: an empty name that ends in NUL, and a local structure.
-    let result = unsafe { crate::sys::syscall!(libc::SYS_statx, number, c"".as_ptr(), FLAGS, mask, &raw mut about) };
-    let known = result == 0 && about.stx_mask & mask == mask && about.stx_nlink > 0;
-    let device = u64::from(about.stx_dev_major) << 32 | u64::from(about.stx_dev_minor);
-    known.then_some([device, about.stx_ino, about.stx_mnt_id])
+    let about = file_status::of(number).filter(|about| about.links > 0)?;
+    Some([about.device, about.inode, about.mount?])
 }
 
 const WORDS: usize = 32;

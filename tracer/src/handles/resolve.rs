@@ -1,5 +1,5 @@
 //! Resolves a descriptor or a path to a file record: decides which files are recorded, under which canonical path, and counts the others.
-#![expect(unsafe_code, reason = "fstat(2), readlink(2), lseek(2), fcntl(2), getcwd(2)")]
+#![expect(unsafe_code, reason = "readlink(2), lseek(2), fcntl(2), getcwd(2)")]
 
 use super::canonical_name::{self, Answer, Asked};
 use super::description::{self, Description, Position};
@@ -7,6 +7,7 @@ use super::descriptors::{self, Known, Unasked};
 use super::manner::Manner;
 use super::tables;
 use super::target::Target;
+use crate::file_status::{self, FileStatus};
 use crate::memory::Loan;
 use crate::notes::Note;
 use crate::registry::{self, File, Identity, Verdict};
@@ -187,7 +188,7 @@ pub(crate) fn file_of(path: &[u8], identity: Identity) -> Option<&'static File> 
     file
 }
 
-/// Properties of a file from fstat(2) that the tracer uses.
+/// Properties of an open file that the tracer uses.
 pub(super) struct Stat {
     pub(super) identity: Identity,
     pub(super) links: u64,
@@ -195,27 +196,16 @@ pub(super) struct Stat {
     pub(super) changed: [u64; 2],
 }
 
-/// Runs fstat(2) on `number`; `None` unless `number` is a regular file or a device (directories, pipes and sockets are not recorded).
+/// Returns the properties of `number`; `None` unless it is a regular file or a device (directories, pipes and sockets are not recorded).
 pub(super) fn stat(number: libc::c_int) -> Option<Stat> {
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable. All calls here are raw system calls, since the C functions may be wrapped.
-    if unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } != 0 {
-        return None;
-    }
-    let kind = match stat.st_mode & libc::S_IFMT {
+    let FileStatus { device, inode, mode, links, block_size, changed, .. } = file_status::of(number)?;
+    let kind = match mode & libc::S_IFMT {
         libc::S_IFREG => FileKind::Regular,
         libc::S_IFBLK => FileKind::Block,
         libc::S_IFCHR => FileKind::Character,
         _ => return None,
     };
-    let identity = Identity {
-        kind,
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        block_size: u32::try_from(stat.st_blksize).unwrap_or(0),
-    };
-    Some(Stat { identity, links: stat.st_nlink as u64, changed: [stat.st_ctime as u64, stat.st_ctime_nsec as u64] })
+    Some(Stat { identity: Identity { kind, device, inode, block_size }, links, changed })
 }
 
 /// Returns the recorded file to which `number` refers, by the name that the kernel reports. Changes errno.
@@ -292,8 +282,12 @@ pub(crate) fn real_path(path: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Writes the canonical absolute path of `name`, a file known only by name (MPI_File_open), to `out` and returns its length. Opens nothing:
-/// uses realpath(3) if the file exists, else appends the name to the working directory.
+/// uses the name under which the program has just opened the file, else realpath(3) if the file exists, else appends the name to the working
+/// directory.
 pub(crate) fn canonical_path(name: &std::ffi::CStr, out: &mut [u8; PATH_BYTES]) -> usize {
+    if let Some(length) = canonical_name::known_path(name.to_bytes(), out) {
+        return length;
+    }
     out.fill(0);
     // SAFETY: `out` has PATH_MAX bytes, as realpath(3) requires.
     let found = unsafe { libc::realpath(name.as_ptr(), out.as_mut_ptr().cast()) };

@@ -69,8 +69,6 @@ pub(crate) struct Plain {
     pub(crate) moment: AtomicU64,
     pub(crate) device: AtomicU64,
     pub(crate) inode: AtomicU64,
-    /// Time stamp of the last fstat(2) that confirmed the path as plain.
-    pub(crate) looked: AtomicU64,
 }
 
 /// File that the program has used. One record per path; only its atomics change.

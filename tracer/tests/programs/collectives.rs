@@ -140,7 +140,7 @@ fn very_many_take_no_room_from_io() {
                 let sync_points = totals(&traces);
                 (writes.len(), traces.totals(&["POSIX"], "write", &scratch.data()).0, sync_points)
             };
-            let count = if buffer == "4M" { 100_000 } else { 20_000 };
+            let count = 20_000;
             let ((kept, all, none), (kept_too, all_too, (on_record, counted))) = (run("0"), run(&count.to_string()));
             assert_eq!((all, all_too, none), (40_000, 40_000, (0, 0)), "{mpi:?} {buffer} {overflow}");
             if overflow == "fold" || buffer == "4M" {

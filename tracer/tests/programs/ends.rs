@@ -263,6 +263,7 @@ fn threads_that_write_while_the_process_ends_without_one_system_call() {
         ["madvise", "EINVAL"],
         ["openat2", "ENOSYS"],
         ["openat2", "EPERM"],
+        ["statx", "ENOSYS"],
         ["renameat2", "ENOSYS"],
         ["renameat2", "EPERM"],
         ["linkat", "EPERM"],

@@ -24,7 +24,25 @@ fn names_are_the_kernels_however_they_change() {
     }
 }
 
-/// Runs `bench_calls` with these arguments under strace(1), with the tracer if `traced`; returns the number of its system calls by name.
+/// Key of the number of calls that may reach the file system, among numbers of calls by name.
+const REQUESTS: &str = "requests";
+
+/// True if this call (name and arguments, as strace reports them) is on a file under `directory` and may cause a request to the file
+/// system. Links in proc(5), and calls limited to the kernel's caches, cause none.
+fn may_reach(call: Option<(&str, &str)>, directory: &str) -> bool {
+    call.is_some_and(|(name, arguments)| {
+        let is_cached = match name {
+            "statx" => arguments.contains("AT_STATX_DONT_SYNC"),
+            "openat2" => arguments.contains("RESOLVE_CACHED"),
+            "readlink" | "readlinkat" => arguments.contains("\"/proc/"),
+            _ => false,
+        };
+        !is_cached && arguments.contains(directory)
+    })
+}
+
+/// Runs `bench_calls` with these arguments under strace(1), with the tracer if `traced`; returns the number of its system calls by name,
+/// and under [`REQUESTS`] those that may reach the file system of its files.
 fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<BTreeMap<String, u64>> {
     if !have("strace") {
         skip("strace is not installed");
@@ -32,17 +50,20 @@ fn system_calls(scratch: &Scratch, traced: bool, arguments: &[&str]) -> Option<B
     }
     let out = scratch.root().join("calls");
     let mut command = Command::new("strace");
-    command.arg("-f").arg("-o").arg(&out).arg("-E").arg("DXT_ENABLE=trace").arg("-E").arg("DXT_BUFFER_MAX=64M");
+    command.args(["-f", "-y", "-o"]).arg(&out).arg("-E").arg("DXT_ENABLE=trace").arg("-E").arg("DXT_BUFFER_MAX=64M");
     command.arg("-E").arg(format!("DXT_OUTPUT_DIR={}", scratch.traces().display())).arg("-E").arg("DXT_SPOOL=off");
     if traced {
         command.arg("-E").arg(format!("LD_PRELOAD={}", library().display()));
     }
-    command.arg(workload("bench_calls")).args(arguments).current_dir(scratch.data());
+    command.arg(workload("bench_calls")).args(arguments).current_dir(scratch.root());
     assert!(command.status().expect("failed to run strace").success());
     let mut calls = BTreeMap::new();
     for line in std::fs::read_to_string(out).expect("failed to read what strace says").lines() {
         let name = line.split_once(' ').and_then(|(_, rest)| rest.trim_start().split_once('('));
         *calls.entry(name.map_or(String::new(), |(name, _)| name.to_owned())).or_default() += 1;
+        if may_reach(name, &scratch.data().display().to_string()) {
+            *calls.entry(REQUESTS.to_owned()).or_default() += 1;
+        }
     }
     Some(calls)
 }
@@ -61,7 +82,7 @@ fn added(operation: &str, calls: u64, file: &str) -> Option<(BTreeMap<String, u6
     for (name, more) in &mut traced {
         *more = more.saturating_sub(plain.get(name).copied().unwrap_or(0));
     }
-    let all = traced.values().sum();
+    let all = traced.iter().filter(|(name, _)| *name != REQUESTS).map(|(_, more)| more).sum();
     Some((traced, all))
 }
 
@@ -97,4 +118,26 @@ fn a_file_that_is_new_is_asked_for_without_proc() {
     let of = |name: &str| by_name.get(name).copied().unwrap_or(0);
     assert!(of("readlinkat") + of("readlink") < 20, "{by_name:?}");
     assert!(all <= 2 * CALLS + START_AND_END, "{by_name:?}");
+}
+
+/// The tracer asks for a file's status and name at its first open only, and never the file system.
+#[test]
+fn only_the_first_open_of_a_file_asks_the_kernel() {
+    const CALLS: u64 = 3000;
+    /// Number of files that `whole-reopen` creates before it opens them again.
+    const FILES: u64 = 1000;
+    for (operation, calls, most) in [
+        ("whole-reopen", 1, 2 * FILES),
+        // New files: their names are certain.
+        ("whole-create", CALLS, CALLS + CALLS / 4),
+        // Names are believed for 100 ms: some hundred calls under strace.
+        ("whole-open", CALLS, CALLS / 4),
+        ("whole-fopen", CALLS, CALLS / 4),
+        ("whole-stat", CALLS, 0),
+    ] {
+        let Some((by_name, all)) = added(operation, calls, "file") else { return };
+        assert!(all <= most + START_AND_END, "{operation}: {all} calls: {by_name:?}");
+        // Once per process: two attributes of stripe layouts.
+        assert!(by_name.get(REQUESTS).copied().unwrap_or(0) <= 2, "{operation}: {by_name:?}");
+    }
 }

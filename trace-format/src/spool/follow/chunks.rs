@@ -341,7 +341,7 @@ fn slots_twice<S: Source + ?Sized>(arena: &Arena<'_, S>, at: usize, count: usize
     Ok(second)
 }
 
-/// Decodes the segments in `bytes` and removes the mark bits of their end times.
+/// Decodes the segments in `bytes`, without the bits of their end times that mark them as taken or written ([`crate::segment::MARKS`]).
 pub(super) fn slots(bytes: &[u8]) -> Vec<Segment> {
     let slot = |at: &[u8]| {
         let (offset, word, start) = (i64_at(at, 0), u64_at(at, 8), u64_at(at, 16));

@@ -33,7 +33,8 @@ const fn hash(key: u64) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Users(Table<USER>);
 
-/// Returns the capacity of the table, in files, if rank 0 has `files` files: about the number of files that may exist on all ranks.
+/// Returns the capacity of the table of users, in files: an estimate of the number of different files of all `ranks` ranks together, from
+/// the `files` files of rank 0.
 pub(super) fn room(files: usize, ranks: usize) -> usize {
     (files + SOME).saturating_mul(ranks).clamp(LEAST, MOST).next_power_of_two()
 }

@@ -19,7 +19,7 @@ use trace_format::segment::NO_OFFSET;
 /// Runs and records `call`, which opens `path` relative to the directory `at`, with `flags` of open(2).
 #[inline(always)]
 pub(super) fn opening(at: c_int, path: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    let asked = Asked { at, name: path };
+    let asked = Asked::with_flags(at, path, flags);
     opening_as(asked, Some(asked), || flags, call)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn opening_elsewhere(
     flags: impl FnOnce() -> c_int,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    opening_as(Asked { at, name: path }, None, flags, call)
+    opening_as(Asked::with_flags(at, path, 0), None, flags, call)
 }
 
 /// Runs and records `call`, which opens the path `asked`. `found`: the same path if `call` resolves it like open(2), so that a cached name
@@ -212,6 +212,9 @@ pub(super) fn closing_range_with(
     result
 }
 
+/// Flags of open(2) with which mkstemp(3) creates files.
+const MADE: c_int = libc::O_CREAT | libc::O_EXCL;
+
 hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
     /// Wraps open(2), recorded without offset and length; a failed call is recorded under the requested path.
     unlike "variadic; what it takes is in registers all the same" [open, open64](path: *const c_char, flags: c_int, mode: mode_t) -> c_int
@@ -228,13 +231,13 @@ hooks! { OPENING, missing = { errno::set(libc::ENOSYS); -1 };
         = |real| opening(dir, path, flags, || real(dir, path, flags));
     /// Wraps mkstemp(3). A failed call is recorded under the template.
     [mkstemp, mkstemp64](template: *mut c_char) -> c_int
-        = |real| opening(AT_FDCWD, template, 0, || real(template));
+        = |real| opening(AT_FDCWD, template, MADE, || real(template));
     [mkostemp, mkostemp64](template: *mut c_char, flags: c_int) -> c_int
-        = |real| opening(AT_FDCWD, template, flags, || real(template, flags));
+        = |real| opening(AT_FDCWD, template, flags | MADE, || real(template, flags));
     [mkstemps, mkstemps64](template: *mut c_char, suffix: c_int) -> c_int
-        = |real| opening(AT_FDCWD, template, 0, || real(template, suffix));
+        = |real| opening(AT_FDCWD, template, MADE, || real(template, suffix));
     [mkostemps, mkostemps64](template: *mut c_char, suffix: c_int, flags: c_int) -> c_int
-        = |real| opening(AT_FDCWD, template, flags, || real(template, suffix, flags));
+        = |real| opening(AT_FDCWD, template, flags | MADE, || real(template, suffix, flags));
     /// Wraps close(2). Like close(2), the wrapper is async-signal-safe.
     [close](number: c_int) -> c_int
         = |real| closing(number, || real(number));

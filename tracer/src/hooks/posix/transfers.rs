@@ -2,12 +2,12 @@
 //! start of the transfer in the file, from the call's argument or the descriptor's file position.
 #![expect(unsafe_code, reason = "C functions")]
 
-use crate::errno;
 use crate::handles::{self, Description, Manner, Placed, Target};
 use crate::hooks::{admission, printing};
 use crate::ops::{Op, POSIX_READ, POSIX_READV, POSIX_WRITE, POSIX_WRITEV};
 use crate::real::hooks;
 use crate::record::{self, Call, End};
+use crate::{errno, file_status};
 use libc::{c_int, c_void, iovec, off_t, size_t, ssize_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -97,12 +97,9 @@ fn placed(target: Target, offset: off_t, length: ssize_t, manner: Manner) -> Pla
 #[inline(never)]
 fn appended_at(number: c_int, offset: off_t, length: ssize_t) -> Placed {
     let errno = errno::save();
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable.
-    let known = unsafe { crate::sys::syscall!(libc::SYS_fstat, number, &raw mut stat) } == 0;
+    let status = file_status::of(number);
     errno.restore();
-    Placed::about(if known { (stat.st_size - length as i64).max(0) } else { offset }, true)
+    Placed::about(status.map_or(offset, |status| (status.size - length as i64).max(0)), true)
 }
 
 /// Runs and records `call`, which transfers bytes at the file position of descriptor `number` and moves the position.

@@ -1,9 +1,9 @@
 //! Determines the position of a C stream in the cheapest reliable way: its fields, else the position after the last call, else ftello(3).
-#![expect(unsafe_code, reason = "fstat(2), C functions")]
+#![expect(unsafe_code, reason = "C functions")]
 
 use super::fields::{self, Fields};
-use crate::errno;
 use crate::handles::{Description, Mover};
+use crate::{errno, file_status};
 use libc::{FILE, size_t};
 use trace_format::segment::NO_OFFSET;
 
@@ -41,7 +41,7 @@ pub(super) fn look(stream: *mut FILE, description: &Description) {
     }
 }
 
-/// Returns the stream's current position by ftello(3) or fstat(2); -1 if it has none. `writes`: true for the position of the next write,
+/// Returns the stream's current position by ftello(3) or the file size; -1 if it has none. `writes`: true for the position of the next write,
 /// which on an appending stream is the end of the file. Preserves errno.
 #[cold]
 #[inline(never)]
@@ -62,14 +62,9 @@ pub(super) fn ask(stream: *mut FILE, description: &Description, writes: bool) ->
 
 /// Returns the position of an appending stream's next byte: the file size plus the bytes in the output buffer.
 fn end_of_file(stream: *mut FILE) -> i64 {
-    // SAFETY: an all-zero stat is valid.
-    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is a local variable.
-    if unsafe { crate::sys::syscall!(libc::SYS_fstat, fields::number_of(stream), &raw mut stat) } != 0 {
-        return NO_OFFSET;
-    }
+    let Some(status) = file_status::of(fields::number_of(stream)) else { return NO_OFFSET };
     // SAFETY: the program's own open stream.
-    stat.st_size + unsafe { __fpending(stream) } as i64
+    status.size + unsafe { __fpending(stream) } as i64
 }
 
 /// Returns [`NO_OFFSET`]. Marked cold, so that the usual case is a branch not taken.

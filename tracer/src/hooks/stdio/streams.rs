@@ -48,7 +48,7 @@ impl Named {
     /// Returns the requested path in the form of arguments of open(2); `None` without a path.
     fn asked(self) -> Option<Asked> {
         match self {
-            Self::Path(name) if !name.is_null() => Some(Asked { at: libc::AT_FDCWD, name }),
+            Self::Path(name) if !name.is_null() => Some(Asked::with_flags(libc::AT_FDCWD, name, 0)),
             _ => None,
         }
     }
