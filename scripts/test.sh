@@ -14,12 +14,29 @@ times=()
 said=${DXT_TEST_SAID:-}
 [ -n "$said" ] || said=$(mktemp "${TMPDIR:-/tmp}/dxt-test.XXXXXX")
 
-# step NAME COMMAND...: runs a step, and notes how long it took and whether it failed.
+# step NAME COMMAND...: runs a step, and notes how long it took and whether it failed; the end repeats why.
 step() {
     local began=$SECONDS
     heading "$1"
-    { "${@:2}" 2>&1 >&3 3>&- | tee -a "$said" >&2 3>&-; } 3>&1 || failed+=("$1")
-    times+=("$(awk -v s=$((SECONDS - began)) 'BEGIN { printf "%6.1f min", s / 60 }')  $1")
+    { { "${@:2}" 2>&1 >&3 3>&- | tee -a "$said" 3>&-; } 3>&1 | tee "$said.step"; } || {
+        failed+=("$1")
+        { heading "$1" && failures "$said.step"; } >>"$said.failures"
+    }
+    took "$began" "$1"
+}
+
+# failures FILE: of a step's output the messages of the tests that failed, and what cargo says of programs that ended otherwise (a signal)
+# with what they printed last; the end of the output if it has neither.
+failures() {
+    local ended='^error: |process didn.t exit successfully|has overflowed its stack|panicked in a destructor'
+    awk '/^failures:$/ { on = 1 } on && n++ < 300; /^test result:/ { on = 0 }' "$1"
+    grep -E -B 25 -A 6 -- "$ended" "$1" | tail -n 200 || true
+    grep -qE -- "^failures:\$|$ended" "$1" || tail -n 40 "$1"
+}
+
+# took BEGAN NAME: notes how long something took that began at that second.
+took() {
+    times+=("$(awk -v s=$((SECONDS - $1)) 'BEGIN { printf "%6.1f min", s / 60 }')  $2")
 }
 
 # skip WHY: a step that cannot be run, in the tests' words.
@@ -182,17 +199,24 @@ everything() {
     export DXT_TEST_PYTHON=${DXT_TEST_PYTHON:-$test_python}
 
     # Tests wait for half of their time: what only compiles gets the processors that they leave.
-    local built_beside=(wheel fuzz_build without_features lints) name
+    local built_beside=(wheel without_features lints) name
     export test_python DXT_TEST_SAID=$said
     setsid "$BASH" scripts/test.sh --beside "${built_beside[@]}" &
-    of_beside=$!
+    of_beside=($!)
+    # Fuzz targets have a build directory of their own.
+    setsid "$BASH" scripts/test.sh --beside fuzz_build &
+    of_beside+=($!)
     unset DXT_TEST_SAID
     step "Tests" tests "$@"
     # Also if the tests ended without running any.
     touch "$said.begun"
-    wait "$of_beside" || true
-    of_beside=
-    for name in "${built_beside[@]}"; do
+    # Not as a step: a subshell cannot wait for its parent's processes.
+    heading "Builds beside the tests"
+    local began=$SECONDS
+    wait "${of_beside[@]}" || true
+    of_beside=()
+    took "$began" "Builds beside the tests, after these"
+    for name in "${built_beside[@]}" fuzz_build; do
         step "Beside the tests: ${name//_/ }" came_to "$name"
     done
     # Not with a wheel of an earlier run.
@@ -221,8 +245,9 @@ if [ "${1:-}" = --beside ]; then
     beside "${@:2}"
     exit
 fi
-of_beside=
-trap '[ -z "$of_beside" ] || kill -- -"$of_beside" 2>/dev/null || true; rm -f -- "$said" "$said".*' EXIT
+of_beside=()
+# shellcheck disable=SC2154 # `process` is the trap's own
+trap 'for process in "${of_beside[@]}"; do kill -- -"$process" 2>/dev/null || true; done; rm -f -- "$said" "$said".*' EXIT
 if [ "${1:-}" = --fast ]; then fast; else everything "$@"; fi
 
 heading "Result"
@@ -238,6 +263,8 @@ if [ -n "$skipped" ] && [ "${CI:-}" = true ]; then
     failed+=("$(printf '%s\n' "$skipped" | wc -l) tests that were skipped, which CI does not allow")
 fi
 if [ ${#failed[@]} -gt 0 ]; then
+    cat -- "$said.failures" 2>/dev/null || true
+    heading Failed
     printf 'failed: %s\n' "${failed[@]}"
     exit 1
 fi

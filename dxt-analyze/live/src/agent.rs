@@ -265,7 +265,7 @@ impl Agent {
         if began.elapsed() >= Duration::from_secs(60) {
             if *more > 0 {
                 let messages = agree(*more, "message about spools was", "messages about spools were");
-                self.said.push(format!("{more} {messages} left out"));
+                self.said.push(format!("{more} {messages} not printed"));
             }
             (*began, *said, *more) = (Instant::now(), 0, 0);
         }

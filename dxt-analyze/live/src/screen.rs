@@ -99,8 +99,8 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         ),
         (
             not_seen.damaged,
-            "block of recorded calls was damaged and left out",
-            "blocks of recorded calls were damaged and left out",
+            "block of recorded calls was damaged, so dxt-analyze skipped this block",
+            "blocks of recorded calls were damaged, so dxt-analyze skipped these blocks",
         ),
         (not_seen.dropped, "event was not accepted by a destination", "events were not accepted by a destination"),
         (
@@ -115,8 +115,8 @@ pub fn words(not_seen: &NotSeen) -> Vec<(u64, &'static str)> {
         ),
         (
             not_seen.other_operations,
-            "call was left out in the connector's format, which has no name for its operation",
-            "calls were left out in the connector's format, which has no name for their operations",
+            "call is missing in the connector's format, which has no name for its operation",
+            "calls are missing in the connector's format, which has no name for their operations",
         ),
     ];
     let counted = all.into_iter().filter(|(count, ..)| *count > 0);

@@ -49,7 +49,10 @@ impl SavedState {
             Err(error) => return Err(error).with_context(|| format!("failed to read the state {}", path.display())),
         }
         let state: Self = serde_json::from_slice(&text).with_context(|| {
-            format!("{} is not a state file of `dxt-analyze live`: name another file, or remove it", path.display())
+            format!(
+                "{} is not a state file of `dxt-analyze live`: give another file name, or remove it",
+                path.display()
+            )
         })?;
         let known = state.version == VERSION && state.boot == boot();
         Ok(if known {

@@ -8,6 +8,7 @@ use super::stalled_once::{Stalls, counted_cell};
 use super::{Cell, Cube, helpers, made_together, split_files, weighted_quantile, whole_waits};
 use crate::cube::reading::at_work::AtWork;
 use crate::cube::reading::cells::{OfProcess, looked_at};
+use crate::cube::reading::episodes;
 use crate::cube::reading::parts::Parts;
 use crate::cube::reading::read_before;
 use crate::cube::reading::slots::{SLOTS, Slots};
@@ -55,9 +56,11 @@ impl<'a> Cube<'a> {
         let mut at_once: Vec<f64> = Vec::new();
         let mut threads: Vec<Threads> = Vec::new();
         let mut at_work: Vec<Option<AtWork>> = Vec::new();
+        let mut computes_beside: Vec<bool> = Vec::new();
         let mut parts: FxHashMap<(ProcessId, StreamIx), Parts> = FxHashMap::default();
         let mut waits: Vec<FxHashMap<ProcessId, f64>> = vec![FxHashMap::default(); slots.phases()];
         let mut met_all: Vec<Vec<ProcessId>> = vec![Vec::new(); slots.phases()];
+        let mut synchronizing: Vec<u64> = vec![0; run.processes.len()];
         let stalls = Stalls::of(run);
         for (number, process) in run.numbered_processes() {
             let has_inside = process.streams.iter().any(|stream| stream.within() > Within::Nothing);
@@ -79,10 +82,17 @@ impl<'a> Cube<'a> {
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
             at_work.push(of.at_work);
+            // A thread of a rank may look for messages all the time.
+            let life_ns = process.end_ns.saturating_sub(process.shift_ns);
+            let beside = || helpers::computes_beside(&run.thresholds, life_ns, &process.cpu, &of.by_thread);
+            computes_beside.push(run.ranks() == 0 && beside());
             at_once.push(of.threads.at_once());
             for (phase, ns) in crate::cube::waits::sync_points::with_counted(process, &slots, of.waits) {
                 if let Some(waits) = waits.get_mut(phase) {
                     waits.insert(number, ns);
+                }
+                if let Some(all) = synchronizing.get_mut(number.index()) {
+                    *all = all.saturating_add(ns as u64);
                 }
             }
             for phase in of.met_all {
@@ -174,6 +184,7 @@ impl<'a> Cube<'a> {
             called_ns,
             spread,
             at_once,
+            synchronizing,
             threads,
             at_work,
             sync_points,
@@ -185,11 +196,13 @@ impl<'a> Cube<'a> {
             stripes: stripes(run, layouts),
             found: Vec::new(),
             read_before: read_before::Partial::default(),
+            repeated: episodes::Partial::default(),
             grow_with_depth: Vec::new(),
             served: BTreeMap::new(),
             busy: BTreeMap::new(),
             last_alone: crate::cube::waits::alone::last_alone(run),
             has_time_left: Vec::new(),
+            computes_beside,
             hold_up: None,
         };
         cube.hold_up = cube.hold_up();
@@ -225,18 +238,15 @@ impl<'a> Cube<'a> {
         }
         let usual: FxHashMap<Group, f64> =
             of.into_iter().filter_map(|(group, mut all)| Some((group, weighted_quantile(&mut all, 0.5)?))).collect();
-        // Files in memory are compared separately: any storage is slow next to memory.
-        let in_memory: Vec<bool> = self.run.files.iter().map(|file| self.run.is_in_memory(file)).collect();
-        let like = |cell: &Cell, kind: Kind| (kind, in_memory.get(cell.file.index()).copied().unwrap_or_default());
-        let mut of: FxHashMap<(Kind, bool), Vec<(f64, f64)>> = FxHashMap::default();
+        let mut of: FxHashMap<Kind, Vec<(f64, f64)>> = FxHashMap::default();
         for (cell, (kind, _)) in self.cells.iter().zip(groups) {
-            of.entry(like(cell, *kind)).or_default().push((cell.above_kind, cell.sums.calls as f64));
+            of.entry(*kind).or_default().push((cell.above_kind, cell.sums.calls as f64));
         }
-        let of_kind: FxHashMap<(Kind, bool), f64> =
+        let of_kind: FxHashMap<Kind, f64> =
             of.into_iter().filter_map(|(kind, mut all)| Some((kind, weighted_quantile(&mut all, 0.5)?))).collect();
         for (cell, group) in self.cells.iter_mut().zip(groups) {
             cell.above -= usual.get(group).copied().unwrap_or_default();
-            let usual = of_kind.get(&like(cell, group.0)).copied().unwrap_or_default();
+            let usual = of_kind.get(&group.0).copied().unwrap_or_default();
             cell.above_kind -= usual;
             cell.usual_of_kind_ns = usual.exp();
         }

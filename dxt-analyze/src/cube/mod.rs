@@ -24,6 +24,7 @@ pub mod whole_waits;
 pub use cell::Cell;
 
 use crate::cube::reading::at_work::AtWork;
+use crate::cube::reading::episodes;
 use crate::cube::reading::questions::Found;
 use crate::cube::reading::read_before;
 use crate::cube::reading::served::Served;
@@ -37,7 +38,7 @@ use crate::model::{Class, FileId, Process, ProcessId, Run, Stream};
 use building::Group;
 use folders::Folders;
 use regions::Regions;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::op::{Layer, OpMode};
 
@@ -60,6 +61,8 @@ pub struct Cube<'a> {
     pub spread: f64,
     /// For each process: wall time in calls / summed time of its calls; below 1 if several threads are in calls at once.
     pub at_once: Vec<f64>,
+    /// For each process: time in synchronizing MPI calls other than MPI-IO, ns.
+    synchronizing: Vec<u64>,
     /// For each process: times of its threads in calls.
     pub threads: Vec<Threads>,
     /// For each process: reads and writes of its threads, and the slow thread; `None` if the threads have different work.
@@ -81,6 +84,8 @@ pub struct Cube<'a> {
     pub found: Vec<Found>,
     /// By process and file: blocks that the process overwrites right after reading them.
     pub read_before: read_before::Partial,
+    /// By process and stream: time of calls that the process repeats after each open of their file, ns.
+    pub repeated: episodes::Partial,
     /// Stripe count by file, if the layout is known.
     pub stripes: FxHashMap<FileId, u32>,
     /// Classes (read, write) whose calls take longer the more calls are in flight on their storage target.
@@ -93,6 +98,8 @@ pub struct Cube<'a> {
     pub last_alone: Option<(ProcessId, u64)>,
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
+    /// For each process: true if a thread computes for its whole life while other threads make its calls, so that faster calls save no time.
+    computes_beside: Vec<bool>,
     /// For each process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if the trace
     /// does not show if ranks synchronize, or if ranks synchronize in collective MPI-IO calls.
     hold_up: Option<Vec<bool>>,
@@ -174,7 +181,38 @@ impl<'a> Cube<'a> {
     /// True if shorter calls of a process are known not to shorten the run.
     #[must_use]
     pub fn has_time_left(&self, process: ProcessId) -> bool {
-        self.has_time_left.get(process.index()).copied().unwrap_or_default()
+        self.has_time_left.get(process.index()).copied().unwrap_or_default() || self.computes_beside(process)
+    }
+
+    /// True if a thread of a process computes for its whole life while other threads make its calls.
+    #[must_use]
+    pub fn computes_beside(&self, process: ProcessId) -> bool {
+        self.computes_beside.get(process.index()).copied().unwrap_or_default()
+    }
+
+    /// Returns for each process the time in MPI calls in which ranks wait for each other, ns: synchronizing calls, and collective MPI-IO calls
+    /// without the system calls inside them.
+    #[must_use]
+    pub fn in_collective_calls(&self) -> Vec<f64> {
+        let files: FxHashSet<FileId> = self.cells.iter().filter(|cell| cell.collective).map(|cell| cell.file).collect();
+        // By process and file: time in collective and in all MPI-IO calls, and in system calls inside them.
+        let mut by: BTreeMap<(ProcessId, FileId), [f64; 3]> = BTreeMap::new();
+        for cell in self.cells.iter().filter(|cell| files.contains(&cell.file)) {
+            let [collective, all, inside] = by.entry((cell.process, cell.file)).or_default();
+            if cell.leaf && cell.inside {
+                *inside += cell.time_ns();
+            } else if !cell.leaf && self.layer(cell) == Some(Layer::Mpiio) {
+                *all += cell.time_ns();
+                *collective += if cell.collective { cell.time_ns() } else { 0.0 };
+            }
+        }
+        let mut out: Vec<f64> = self.synchronizing.iter().map(|ns| *ns as f64).collect();
+        for ((process, _), [collective, all, inside]) in by {
+            if let Some(of) = out.get_mut(process.index()) {
+                *of += (collective - inside * collective / all.max(1.0)).max(0.0);
+            }
+        }
+        out
     }
 
     /// True if a cell's calls list a folder.
@@ -200,6 +238,12 @@ impl<'a> Cube<'a> {
     #[must_use]
     pub fn layer(&self, cell: &Cell) -> Option<Layer> {
         self.run.op(self.stream(cell)?).layer
+    }
+
+    /// True if a cell's calls usually only copy to or from the buffer of a C stream: no requests.
+    #[must_use]
+    pub fn only_copies(&self, cell: &Cell) -> bool {
+        self.layer(cell) == Some(Layer::Stdio) && cell.usual_ns < self.run.thresholds.system_call_ns
     }
 
     /// Returns the number of the phase in which a cell's time window lies.

@@ -30,12 +30,17 @@ pub(super) fn candidates(
     let mut by: BTreeMap<Vec<Unit>, Effect> = BTreeMap::new();
     for mut one in classes.into_iter().flatten() {
         one.units.sort_by_key(|(unit, _)| *unit);
-        let units: Vec<Unit> = one.units.iter().map(|(unit, _)| *unit).collect();
-        let Some((&(class, ..), (&unit, more))) = one.by.first().zip(units.split_first()) else { continue };
-        let is_known = units.iter().any(|unit| known.contains(&(*unit, class)));
-        if is_known || is_of_window(cube, known, unit, class) || answers_soon(cube, &units, class) {
+        let Some(&(class, ..)) = one.by.first() else { continue };
+        if one.units.iter().any(|(unit, _)| known.contains(&(*unit, class))) {
             continue;
         }
+        let soon = answering_soon(cube, &one.units, class);
+        one.units.retain(|(unit, _)| !soon.contains(unit));
+        let units: Vec<Unit> = one.units.iter().map(|(unit, _)| *unit).collect();
+        let Some((&unit, more)) = units.split_first().filter(|(unit, _)| !is_of_window(cube, known, **unit, class))
+        else {
+            continue;
+        };
         let (more, slowdowns) = (more.to_vec(), Slowdowns::default());
         let empty = || Effect { unit, more, by: Vec::new(), slowdowns, grows: false, savings: Savings::new() };
         let effect = by.entry(units.clone()).or_insert_with(empty);
@@ -201,14 +206,14 @@ fn savings(cube: &Residuals<'_, '_>, class: Class, slowdowns: &Slowdowns) -> Sav
     of.filter(|(_, ns)| *ns > 0.0).collect()
 }
 
-/// True if metadata calls on each of these files or folders are as fast as on an idle server: they only look slow because calls on other
-/// files are answered from memory.
-fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool {
-    let are_files = matches!(units.first(), Some(Unit::File(_) | Unit::Folder(_)));
+/// Returns those of the files or folders on which metadata calls are as fast as on an idle server: they only look slow because calls on
+/// other files are answered from memory.
+fn answering_soon(cube: &Residuals<'_, '_>, units: &[(Unit, f64)], class: Class) -> BTreeSet<Unit> {
+    let are_files = matches!(units.first(), Some((Unit::File(_) | Unit::Folder(_), _)));
     if !are_files || !matches!(class, Class::Open | Class::Metadata) {
-        return false;
+        return BTreeSet::new();
     }
-    let mut sums: BTreeMap<Unit, (f64, f64)> = units.iter().map(|unit| (*unit, (0.0, 0.0))).collect();
+    let mut sums: BTreeMap<Unit, (f64, f64)> = units.iter().map(|(unit, _)| (*unit, (0.0, 0.0))).collect();
     for cell in cube.cells().filter(|cell| cell.leaf && cell.class == class) {
         let folder = cube.folders.of(cell.file).map(Unit::Folder);
         for unit in folder.into_iter().chain([Unit::File(cell.file)]) {
@@ -217,7 +222,8 @@ fn answers_soon(cube: &Residuals<'_, '_>, units: &[Unit], class: Class) -> bool 
             }
         }
     }
-    sums.values().all(|(calls, time)| *time < calls * cube.run.thresholds.server_ns)
+    let is_soon = |(calls, time): &(f64, f64)| *time < calls * cube.run.thresholds.server_ns;
+    sums.into_iter().filter(|(_, of)| is_soon(of)).map(|(unit, _)| unit).collect()
 }
 
 /// True if the unit is a file region that is mostly reached in slow time windows of the effects `known`: a process that reads in order is

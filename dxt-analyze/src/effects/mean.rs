@@ -1,4 +1,7 @@
-//! Means of log slowdowns.
+//! Means of log slowdowns, also by unit and process.
+
+use crate::model::ProcessId;
+use std::collections::BTreeMap;
 
 /// Running weighted mean.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,5 +32,55 @@ impl Mean {
     #[must_use]
     pub(super) fn weight(self) -> f64 {
         self.weight
+    }
+}
+
+/// Mean log slowdown of calls by unit (`K`) and process, sorted by both.
+#[derive(Clone, Debug)]
+pub(super) struct ByProcess<K>(Vec<((K, ProcessId), Mean)>);
+
+impl<K: Ord + Copy> ByProcess<K> {
+    /// Averages the values of each unit and process. `all`: unit and process, log slowdown, weight.
+    pub(super) fn of(all: impl Iterator<Item = ((K, ProcessId), f64, f64)>) -> Self {
+        let mut all: Vec<((K, ProcessId), Mean)> =
+            all.map(|(key, value, weight)| (key, Mean::of(value, weight))).collect();
+        all.sort_by_key(|(key, _)| *key);
+        all.dedup_by(|next, first| {
+            let is_same = next.0 == first.0;
+            if is_same {
+                first.1.sum += next.1.sum;
+                first.1.weight += next.1.weight;
+            }
+            is_same
+        });
+        Self(all)
+    }
+
+    /// Returns the means of a map; for keys that are far fewer than the values.
+    pub(super) fn of_map(all: BTreeMap<(K, ProcessId), Mean>) -> Self {
+        Self(all.into_iter().collect())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((K, ProcessId), Mean)> {
+        self.0.iter().copied()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = (K, ProcessId)> {
+        self.0.iter().map(|(key, _)| *key)
+    }
+
+    /// Returns the mean of a unit and process; `None` without calls.
+    pub(super) fn get(&self, key: (K, ProcessId)) -> Option<Mean> {
+        let at = self.0.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        self.0.get(at).map(|(_, mean)| *mean)
+    }
+
+    /// Keeps the units for which `is` is true.
+    pub(super) fn retain(&mut self, is: impl Fn(K) -> bool) {
+        self.0.retain(|((unit, _), _)| is(*unit));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 }

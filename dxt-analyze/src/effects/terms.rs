@@ -2,7 +2,7 @@
 //! median: a rank by that over its time windows, a node over its ranks, all others over the ranks with calls there. So a slow rank makes no
 //! node, target or window slow, and one long call nothing.
 
-use super::mean::Mean;
+use super::mean::{ByProcess, Mean};
 use super::of_class::OfClass;
 use super::residuals::{LeftOf, Residuals};
 use super::unit::{Member, Unit};
@@ -24,21 +24,16 @@ pub(super) struct Term {
     pub(super) of_two: Option<(Member, Odd)>,
 }
 
-/// Mean log slowdown of calls by unit (`K`) and process.
-type ByProcess<K> = BTreeMap<(K, ProcessId), Mean>;
-
 /// Compares the calls of a class by each sort of unit: one term for ranks, one for nodes and so on. `least_ns`: least unexplained time of a
 /// file whose regions are compared.
 pub(super) fn terms(cube: &Residuals<'_, '_>, of: &OfClass, least_ns: f64) -> Vec<Term> {
     let class = of.class;
-    let mut by_window: ByProcess<u16> = BTreeMap::new();
-    for cell in cube.cells().filter(|cell| of.has(cell)) {
-        by_window.entry((cell.slot, cell.process)).or_default().add(cell.above, cell.sums.calls as f64);
-    }
+    let theirs = cube.cells().filter(|cell| of.has(cell));
+    let by_window = ByProcess::of(theirs.map(|cell| ((cell.slot, cell.process), cell.above, cell.sums.calls as f64)));
     let windows = crossed(cube, &by_window, |slot| Unit::Moment(slot, slot)).into_values().collect();
     let mut of_process: BTreeMap<ProcessId, Vec<Mean>> = BTreeMap::new();
-    for ((_, process), mean) in &by_window {
-        of_process.entry(*process).or_default().push(*mean);
+    for ((_, process), mean) in by_window.iter() {
+        of_process.entry(process).or_default().push(mean);
     }
     let of_process = of_process.iter();
     let processes: Vec<Member> = of_process
@@ -74,8 +69,8 @@ fn member(cube: &Cube<'_>, unit: Unit, means: &[Mean], weight: impl Fn(&Mean) ->
 /// Describes each unit for the comparison with others: its log slowdown is the median over the processes with calls on it.
 fn crossed<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, unit: impl Fn(K) -> Unit) -> BTreeMap<K, Member> {
     let mut of: BTreeMap<K, Vec<Mean>> = BTreeMap::new();
-    for ((one, _), mean) in by {
-        of.entry(*one).or_default().push(*mean);
+    for ((one, _), mean) in by.iter() {
+        of.entry(one).or_default().push(mean);
     }
     of.into_iter().filter_map(|(one, means)| Some((one, member(cube, unit(one), &means, |_| 1.0)?))).collect()
 }
@@ -99,8 +94,8 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
         *all += cell.sums.calls as f64;
         of.targets_of(&cell.cell().targets).for_each(|target| *on.entry(target).or_default() += cell.sums.calls as f64);
     }
-    let mut by_list: ByProcess<(u32, &[u32])> = BTreeMap::new();
-    let mut by_target: ByProcess<u32> = BTreeMap::new();
+    let mut by_list: BTreeMap<((u32, &[u32]), ProcessId), Mean> = BTreeMap::new();
+    let mut by_target: BTreeMap<(u32, ProcessId), Mean> = BTreeMap::new();
     for cell in cells() {
         let Some((all, on)) = cube.peers(&cell).and_then(|kind| of_kind.get(&kind)) else { continue };
         let (list, weight) = (cell.cell().targets.as_slice(), cell.sums.calls as f64);
@@ -115,6 +110,7 @@ fn targets(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
             by_target.entry((target, cell.process)).or_default().add(cell.above, weight);
         }
     }
+    let (by_list, by_target) = (ByProcess::of_map(by_list), ByProcess::of_map(by_target));
     let mut members: BTreeMap<u32, Member> = BTreeMap::new();
     for ((target, _), here) in crossed(cube, &by_list, |(target, _)| Unit::Target(target)) {
         let known = members.entry(target).or_insert(Member { calls: 0, ..here });
@@ -138,17 +134,17 @@ fn of_two<K: Ord + Copy>(cube: &Cube<'_>, by: &ByProcess<K>, members: &BTreeMap<
     let [(&a, first), (&b, second)] = <[_; 2]>::try_from(members.iter().collect::<Vec<_>>()).ok()?;
     let of = |(odd, is_first): (Odd, bool)| (if is_first { *first } else { *second }, odd);
     let mine = || by.iter().filter(|((one, _), _)| *one == a);
-    let other = |process: &ProcessId| by.get(&(b, *process)).map(|mean| mean.get());
+    let other = |process: ProcessId| by.get((b, process)).map(Mean::get);
     let differences: Vec<f64> = mine().filter_map(|((_, process), mean)| Some(mean.get() - other(process)?)).collect();
     if differences.len() >= FEWEST {
         let turned: Vec<f64> = differences.iter().map(|difference| -difference).collect();
         return all_above(&differences).map(|odd| (odd, true)).or_else(|| Some((all_above(&turned)?, false))).map(of);
     }
     let only = |one: K, other: K| -> Vec<f64> {
-        let of = by.iter().filter(|((of, process), _)| *of == one && !by.contains_key(&(other, *process)));
+        let of = by.iter().filter(|((of, process), _)| *of == one && by.get((other, *process)).is_none());
         of.map(|(_, mean)| mean.get()).collect()
     };
-    if !across_nodes(cube, by.keys().map(|(one, process)| (*one == a, *process))) {
+    if !across_nodes(cube, by.keys().map(|(one, process)| (one == a, process))) {
         return None;
     }
     let (mine, theirs) = (only(a, b), only(b, a));
@@ -178,22 +174,20 @@ fn items<K: Ord + Copy>(
     steps: &BTreeSet<K>,
     at_the_time: &BTreeMap<u16, f64>,
 ) -> ByProcess<K> {
-    let mut by: ByProcess<K> = BTreeMap::new();
-    for cell in cube.cells().filter(|cell| is_no_list(cube, of, cell)) {
-        if let Some(item) = item(cell.file) {
-            let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
-            by.entry((item, cell.process)).or_default().add(above, cell.sums.calls as f64);
-        }
-    }
+    let theirs = cube.cells().filter(|cell| is_no_list(cube, of, cell));
+    let mut by = ByProcess::of(theirs.filter_map(|cell| {
+        let above = cell.above_kind - at_the_time.get(&cell.slot).copied().unwrap_or_default();
+        Some(((item(cell.file)?, cell.process), above, cell.sums.calls as f64))
+    }));
     let (mut of_process, mut users) = (BTreeMap::<ProcessId, u32>::new(), BTreeMap::<K, usize>::new());
     for (item, process) in by.keys() {
-        *of_process.entry(*process).or_default() += 1;
-        *users.entry(*item).or_default() += 1;
+        *of_process.entry(process).or_default() += 1;
+        *users.entry(item).or_default() += 1;
     }
     if of_process.values().all(|items| *items == 1) {
-        by.retain(|(item, _), _| users.get(item).is_some_and(|users| *users >= FEWEST));
+        by.retain(|item| users.get(&item).is_some_and(|users| *users >= FEWEST));
     }
-    by.retain(|(item, _), _| !steps.contains(item));
+    by.retain(|item| !steps.contains(&item));
     by
 }
 
@@ -205,7 +199,7 @@ fn is_no_list(cube: &Cube<'_>, of: &OfClass, cell: &Cell) -> bool {
 fn folders(cube: &Residuals<'_, '_>, of: &OfClass) -> Term {
     let by = items(cube, of, |file| cube.folders.of(file), &of.steps.0, &BTreeMap::new());
     let one_each = by.keys().map(|(_, process)| process).collect::<BTreeSet<_>>().len() == by.len();
-    let shown = !one_each || across_nodes(cube, by.keys().copied());
+    let shown = !one_each || across_nodes(cube, by.keys());
     let mut term = if shown { compared(cube, &by, Unit::Folder) } else { Term::default() };
     term.of_two = term.of_two.or_else(|| folders_by_file(cube, of));
     term

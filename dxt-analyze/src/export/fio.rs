@@ -31,7 +31,10 @@ pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let (no_offset, lost) = (player.no_offset, player.lost.sorted());
     player.jobs.finish()?;
     if no_offset > 0 {
-        say!("dxt-analyze: {} without a recorded offset left out", units::counted(no_offset, "call"));
+        say!(
+            "dxt-analyze: {} not in the replay, since the trace has no offset of these calls",
+            units::counted(no_offset, "call")
+        );
     }
     Ok(lost)
 }
@@ -46,7 +49,7 @@ fn check_directory(run: &Run, directory: &Path) -> Result<()> {
     };
     match run.files.iter().find(is_there) {
         Some(file) => Err(UsageError(format!(
-            "--directory {}: {} of the trace is in it, and a replay must not change that file; name an empty directory",
+            "--directory {}: {} of the trace is in it, and a replay must not change that file; give an empty directory",
             directory.display(),
             file.name
         ))

@@ -150,7 +150,7 @@ impl<'a> Jobs<'a> {
                 say!("dxt-analyze: {} {what}", units::counted(count, "call"));
             }
         };
-        said(self.counts.left_out, "left out: no bytes moved, or more bytes than one call can move");
+        said(self.counts.left_out, "not in the replay, since they move no bytes, or more than one call can move");
         said(self.counts.split, "split: longer than Linux moves in one call");
     }
 }
@@ -173,7 +173,7 @@ fn check_names(place: &Path, files: &Files, force: bool) -> Result<()> {
     let there = files.played().iter().find(|file| !force && exists(&file.path));
     match there {
         Some(file) => {
-            bail!("{} exists, and a replay would change it; name an empty directory, or give --force", file.path)
+            bail!("{} exists, and a replay would change it; give an empty directory, or --force", file.path)
         }
         None => Ok(()),
     }

@@ -43,7 +43,7 @@ impl Budget {
             file: shown(path),
             offset: 0,
             what: format!(
-                "{} would need more than {} MiB of memory: the first part is read, the rest is left out",
+                "{} would need more than {} MiB of memory: dxt-analyze reads the first part and skips the rest",
                 self.what,
                 self.limit >> 20
             ),

@@ -87,7 +87,7 @@ pub(crate) fn find_but(named: &[PathBuf], known: impl Fn(&Path) -> Option<Option
     let mut found = Found { left_out: walk.left_out, ..Found::default() };
     if walk.partial > 0 {
         found.remarks.push(format!(
-            "{} (of a trace that was not completed) left out; to read such a file, name it",
+            "{} skipped (trace still being written, or its writing was interrupted); to read one, give its path as an argument",
             units::counted(walk.partial as u64, "unfinished .partial file")
         ));
     }

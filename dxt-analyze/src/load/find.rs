@@ -62,7 +62,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
         (true, _) => paths = logs,
         (false, count) => {
             notes.push(format!(
-                "{}: {} left out, since the directory has traces, too; to read a log, name it",
+                "{}: {} skipped, since the directory has traces, too; to read a log, give its path as an argument",
                 folder.display(),
                 units::counted(count as u64, ".darshan file")
             ));
@@ -71,7 +71,7 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
     paths.sort();
     if partial > 0 {
         notes.push(format!(
-            "{}: {} (of a trace that was not completed) left out; to read such a file, name it",
+            "{}: {} skipped (trace still being written, or its writing was interrupted); to read one, give its path as an argument",
             folder.display(),
             units::counted(partial as u64, "unfinished .partial file")
         ));
@@ -79,10 +79,10 @@ fn in_directory(folder: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> 
     if paths.is_empty() {
         let help = match inner {
             Some(inner) => format!(
-                "it has directories, such as {}: name the directory of one job, or run `dxt-analyze corpus` for all jobs",
+                "it has directories, such as {}: give the directory of one job as an argument, or run `dxt-analyze corpus` for all jobs",
                 inner.display()
             ),
-            None => "name a trace, or the directory that DXT_OUTPUT_DIR was set to".to_owned(),
+            None => "give a trace, or the directory to which you set DXT_OUTPUT_DIR, as an argument".to_owned(),
         };
         let why = format!("{} contains no *.dxt or *.darshan file: {help}", folder.display());
         return Err(UsageError(why).into());
@@ -114,7 +114,7 @@ mod tests {
         assert!(error.downcast_ref::<UsageError>().is_some());
         std::fs::create_dir(folder.path().join("1000")).unwrap();
         let error = find(&[folder.path().to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("/1000: name the directory"), "{error}");
+        assert!(error.contains("/1000: give the directory"), "{error}");
         assert!(find(&[folder.path().join("none")]).unwrap_err().to_string().contains("failed to find"));
     }
 }

@@ -89,6 +89,10 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         // Frees the names, which have been copied.
         input.trace.job.names = Vec::new();
     }
+    let mount_of: Vec<u16> = files.iter().map(|file| crate::model::mount_number(&mounts, file)).collect();
+    for stream in processes.iter_mut().flat_map(|process| &mut process.streams) {
+        stream.mount = mount_of.get(stream.file.index()).copied().unwrap_or_default();
+    }
     Run {
         info,
         mounts,
@@ -165,9 +169,8 @@ fn read_regions(inputs: &[Input], health: &mut Health) -> Vec<Read> {
             health.lost_segments = health.lost_segments.saturating_add(expected.max(found));
             let who =
                 place.entry.map_or_else(String::new, |entry| format!(" of rank {}, pid {}", entry.rank, entry.pid));
-            let what = format!(
-                "the description of the process{who} is lost: its recorded calls cannot be interpreted and are left out"
-            );
+            let what =
+                format!("the description of the process{who} is lost: its recorded calls are missing in all numbers");
             health.problems.push(Problem { file: path, offset: place.offset, what });
             continue;
         };
@@ -195,7 +198,7 @@ fn drop_repeated(reads: &mut Vec<Read>, remarks: &mut Vec<String>) {
     });
     if before > reads.len() {
         let repeated = units::counted((before - reads.len()) as u64, "process");
-        remarks.push(format!("{repeated} found in more than one input file, and each counted once"));
+        remarks.push(format!("{repeated} found in more than one input file; the report counts each process once"));
     }
 }
 
@@ -426,6 +429,7 @@ impl Tables {
             overview: is_library(operation.layer) && self.of_logs.get(input) == Some(&true),
             data_set: None,
             manner: Manner::of(def.flags),
+            mount: 0,
             failed,
             errno: def.errno,
             storage: false,

@@ -236,7 +236,7 @@ fn choose_job(inputs: Vec<Input>, job: Option<&str>) -> Result<Vec<Input>> {
         }
         (None, keys) => {
             let why = format!(
-                "the inputs contain {} jobs: name the files of one job, or choose one with --job KEY; {}",
+                "the inputs contain {} jobs: give the files of one job as arguments, or choose a job with --job KEY; {}",
                 keys.len(),
                 list_jobs(keys, &inputs)
             );

@@ -30,12 +30,15 @@ impl Interval {
         self.wait_ns as f64 / self.length_ns().max(1) as f64
     }
 
-    /// Returns how much of `ns`, a time within the interval, the thread waited for a processor, ns, in proportion to the interval's whole
-    /// wait. An integer, so that sums do not depend on their order.
+    /// Returns how much of `calls_ns`, the time of all calls in the interval, the thread waited for a processor, ns. Time in which the thread
+    /// neither runs nor waits for a processor is assumed in calls first: there it waits for storage, and elsewhere it computes or spins.
+    /// An integer, so that sums do not depend on their order.
     #[must_use]
-    pub fn waits_of(&self, ns: u64) -> u64 {
-        let waits = u128::from(ns) * u128::from(self.wait_ns) / u128::from(self.length_ns().max(1));
-        u64::try_from(waits).unwrap_or(u64::MAX)
+    pub fn waits_in(&self, calls_ns: u64) -> u64 {
+        let ready_ns = self.run_ns.saturating_add(self.wait_ns);
+        let asleep_ns = self.length_ns().saturating_sub(ready_ns);
+        let waits = u128::from(calls_ns.saturating_sub(asleep_ns)) * u128::from(self.wait_ns);
+        u64::try_from(waits / u128::from(ready_ns.max(1))).unwrap_or(u64::MAX)
     }
 }
 
@@ -88,6 +91,13 @@ impl CpuWaits {
         self.threads().flatten().any(|of| of.wait_ns > 0)
     }
 
+    /// Returns the kernel id of each thread, and the time in which it ran or waited for a processor, ns.
+    pub fn ready(&self) -> impl Iterator<Item = (u32, u64)> {
+        let ready = |of: &Interval| of.run_ns.saturating_add(of.wait_ns);
+        let sum = move |of: &[Interval]| of.iter().map(ready).fold(0, u64::saturating_add);
+        self.threads.iter().map(move |(tid, intervals)| (*tid, sum(intervals)))
+    }
+
     /// Returns the intervals of each thread.
     pub fn threads(&self) -> impl Iterator<Item = &[Interval]> {
         self.threads.iter().map(|(_, intervals)| intervals.as_slice())
@@ -102,11 +112,11 @@ pub fn at(intervals: &[Interval], end: u64) -> Option<usize> {
     intervals.get(at).filter(|of| of.begin < end).map(|_| at)
 }
 
-/// Returns those of a thread's `intervals` that overlap a call from `begin` to `end`, each with the time in both, ns.
-pub fn during(intervals: &[Interval], begin: u64, end: u64) -> impl Iterator<Item = (&Interval, u64)> {
+/// Returns the positions of those of a thread's `intervals` that overlap a call from `begin` to `end`, each with the time in both, ns.
+pub fn during(intervals: &[Interval], begin: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
     let first = intervals.partition_point(|of| of.end <= begin);
-    let all = intervals.iter().skip(first).take_while(move |of| of.begin < end);
-    all.map(move |of| (of, of.end.min(end).saturating_sub(of.begin.max(begin))))
+    let all = intervals.iter().enumerate().skip(first).take_while(move |(_, of)| of.begin < end);
+    all.map(move |(at, of)| (at, of.end.min(end).saturating_sub(of.begin.max(begin))))
 }
 
 #[cfg(test)]

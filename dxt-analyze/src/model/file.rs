@@ -2,7 +2,34 @@
 
 use super::run::{File, FileLayout, LayoutOrigin, Run};
 
+/// Returns the index in `mounts` (path, type) of the file system that holds the file named `name`: the longest path that contains it. `None`
+/// if mounts are unknown.
+fn mount_at(mounts: &[(String, String)], name: &str) -> Option<usize> {
+    let holds = |mount: &str| match name.strip_prefix(mount) {
+        Some(rest) => mount.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
+        None => false,
+    };
+    let all = mounts.iter().enumerate().filter(|(_, (path, _))| holds(path));
+    all.max_by_key(|(_, (path, _))| path.len()).map(|(at, _)| at)
+}
+
+/// Returns the number of the file system that holds `file`, from 1 on; `mounts`: path and type of each. Without mounts, 1 is memory and 0 all
+/// else.
+#[must_use]
+pub(crate) fn mount_number(mounts: &[(String, String)], file: &File) -> u16 {
+    match mount_at(mounts, &file.name) {
+        Some(at) => u16::try_from(at + 1).unwrap_or(u16::MAX),
+        None => u16::from(file.name.starts_with("/dev/shm/")),
+    }
+}
+
 impl Run {
+    /// Returns mount point and type of the file system that holds `file`; `None` if mounts are unknown.
+    #[must_use]
+    pub fn mount_of(&self, file: &File) -> Option<&(String, String)> {
+        self.mounts.get(mount_at(&self.mounts, &file.name)?)
+    }
+
     /// Returns mount point and type of the file system that holds `file`; if mounts are unknown, the first directory of the file's path.
     #[must_use]
     pub fn place_of(&self, file: &File) -> String {
@@ -13,15 +40,6 @@ impl Run {
                 file.name.get(..end).unwrap_or("/").to_owned()
             }
             None => "elsewhere".into(),
-        }
-    }
-
-    /// True if the file is on a memory file system (tmpfs, ramfs, hugetlbfs).
-    #[must_use]
-    pub fn is_in_memory(&self, file: &File) -> bool {
-        match self.mount_of(file) {
-            Some((_, kind)) => ["tmpfs", "ramfs", "hugetlbfs"].contains(&kind.as_str()),
-            None => file.name.starts_with("/dev/shm/"),
         }
     }
 }

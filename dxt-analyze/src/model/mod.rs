@@ -22,6 +22,7 @@ mod workers;
 pub use class::{CLASSES, Class};
 pub use cpu_waits::{CpuWaits, Interval};
 pub use details::{DataSet, DatatypeSum, ExtentSum, Hint, Selected};
+pub(crate) use file::mount_number;
 pub use ids::{FileId, ProcessId, StreamIx};
 pub use manner::Manner;
 pub use notes::Note;

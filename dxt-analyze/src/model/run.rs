@@ -362,16 +362,6 @@ impl Run {
         !kept.has_segments(op.and_then(|op| Some((op.layer?, op.class?))))
     }
 
-    /// Returns mount point and type of the file system that holds `file`; `None` if mounts are unknown.
-    #[must_use]
-    pub fn mount_of(&self, file: &File) -> Option<&(String, String)> {
-        let holds = |mount: &str| match file.name.strip_prefix(mount) {
-            Some(rest) => mount.ends_with('/') || rest.is_empty() || rest.starts_with('/'),
-            None => false,
-        };
-        self.mounts.iter().filter(|(path, _)| holds(path)).max_by_key(|(path, _)| path.len())
-    }
-
     /// Returns the first start and the last end of all recorded and counted calls, limited to the selected time window, in ns since the
     /// job's start; (0, 0) if there are no calls.
     #[must_use]

@@ -22,6 +22,8 @@ pub struct Stream {
     pub data_set: Option<u32>,
     /// Flags with which the file was opened, such as O_DIRECT.
     pub manner: Manner,
+    /// Number of the mounted file system that holds the file: calls on different ones are no peers. 0 if mounts are unknown.
+    pub mount: u16,
     /// True if all calls of the stream failed (successful ones have a stream of their own).
     pub failed: bool,
     /// errno of the stream's failed calls; 0 if the calls did not fail.

@@ -107,6 +107,7 @@ fn findings(listed: &[&Weighed], context: &FindingContext<'_>) -> Markup {
 fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
     let finding = &weighed.finding;
     let saves = words::saves(finding);
+    let others = weighed.other_causes();
     html! {
         li.card data-severity=(finding.severity.name()) {
             p.cost {
@@ -121,6 +122,9 @@ fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
             @for line in finding.evidence.iter().take(EVIDENCE) {
                 p.evidence { (context.text(line.words())) }
             }
+            @for other in &others {
+                p.evidence { (context.text(&words::other_cause(other, &other.title.to_string()))) }
+            }
             p.hint { strong { "Do: " } (prose(&words::sentence(&finding.hint))) }
             @for remedy in &weighed.commands {
                 p.typed {
@@ -133,7 +137,7 @@ fn card(weighed: &Weighed, context: &FindingContext<'_>) -> Markup {
             p.codes {
                 (code(finding.code))
                 @if let Some(ns) = finding.cost_ns.filter(|ns| *ns > 0) { " · " (units::duration(ns)) " summed over processes" }
-                @for (number, other) in words::also(weighed).into_iter().enumerate() {
+                @for (number, other) in words::also(weighed, &others).into_iter().enumerate() {
                     (if number == 0 { " · also reported as " } else { ", " }) (code(other))
                 }
             }

@@ -58,13 +58,17 @@ fn missing(verdict: &Verdict) -> Vec<String> {
     out
 }
 
-/// Returns a finding as a card: with limited evidence, abbreviated paths, and the codes of other findings on the same problem.
+/// Returns a finding as a card: with limited evidence, abbreviated paths, other causes of the same calls, and the codes of other findings on
+/// the same problem.
 fn card(weighed: &Weighed, names: &Names) -> Finding {
     let mut finding = weighed.finding.clone();
     let short = |evidence: &Evidence| Evidence::of(names.short(evidence.words()), evidence.about.clone());
     finding.evidence = finding.evidence.iter().take(EVIDENCE).map(short).collect();
     finding.title = names.short(&finding.title.to_string()).into();
-    let codes: Vec<&str> = words::also(weighed).into_iter().map(Code::name).collect();
+    let others = weighed.other_causes();
+    let titles = others.iter().map(|other| words::other_cause(other, &names.short(&other.title.to_string())));
+    finding.evidence.extend(titles.map(Evidence::from));
+    let codes: Vec<&str> = words::also(weighed, &others).into_iter().map(Code::name).collect();
     if !codes.is_empty() {
         finding.evidence.push(Evidence::from(format!("also reported as {}", codes.join(", "))));
     }
@@ -104,7 +108,7 @@ fn findings(verdict: &Verdict, names: &Names) -> Table {
         })
         .csv("what_to_do", |(_, weighed)| Cell::text(&weighed.finding.hint))
         .csv("also", |(_, weighed)| {
-            Cell::text(words::also(weighed).into_iter().map(Code::name).collect::<Vec<&str>>().join(" "))
+            Cell::text(words::also(weighed, &[]).into_iter().map(Code::name).collect::<Vec<&str>>().join(" "))
         })
         .most(if rows.is_empty() { 0 } else { usize::MAX })
         .done()

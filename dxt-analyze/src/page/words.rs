@@ -34,11 +34,21 @@ pub(super) fn on_cards(verdict: &Verdict) -> Vec<&Weighed> {
     first
 }
 
-/// Returns the distinct codes of other findings that describe the same problem.
-pub(super) fn also(weighed: &Weighed) -> Vec<Code> {
+/// Formats another cause of the same calls.
+pub(super) fn other_cause(finding: &Finding, title: &str) -> String {
+    format!(
+        "the same calls: {title}; fixing only this would save {} ({})",
+        units::duration(saves(finding)),
+        finding.code.name()
+    )
+}
+
+/// Returns the distinct codes of other findings that describe the same problem, without those that are `named` by their titles.
+pub(super) fn also(weighed: &Weighed, named: &[&Finding]) -> Vec<Code> {
     let mut out: Vec<Code> = Vec::new();
     for other in &weighed.also {
-        if !out.contains(&other.code) && other.code != weighed.finding.code {
+        let is_named = named.iter().any(|named| named.code == other.code);
+        if !is_named && !out.contains(&other.code) && other.code != weighed.finding.code {
             out.push(other.code);
         }
     }
@@ -98,9 +108,8 @@ pub(super) fn ledger(verdict: &Verdict) -> String {
 /// Returns a sentence on the time in I/O that no finding explains; `None` if that time is negligible.
 pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
-    let explained = if listed(verdict).is_empty() { "No finding explains" } else { "These findings do not explain" };
     Some(format!(
-        "{explained} {:.0} % of the time in I/O calls; the largest part of that is {} ({:.0} %).",
+        "{:.0} % of the time in I/O calls is in no finding, most of it in {} ({:.0} %).",
         rest.share * 100.0,
         rest.largest,
         rest.largest_share * 100.0
@@ -111,8 +120,11 @@ pub(super) fn rest(verdict: &Verdict) -> Option<String> {
 pub(super) fn together(verdict: &Verdict) -> Option<String> {
     let saving = verdict.together.filter(|_| verdict.io_matters && listed(verdict).len() > 1)?;
     let most = saving.saves_high_ns.unwrap_or(saving.saves_ns);
+    // Ranks that wait for each other save the same time only once.
+    let sum = listed(verdict).iter().map(|weighed| saves(&weighed.finding)).fold(0, u64::saturating_add);
+    let why = if sum > most { ", as some save the same time" } else { "" };
     Some(format!(
-        "Fixing all findings would save at most {} ({} of the run time) in total.",
+        "Fixing all findings would save at most {} ({} of the run time) in total{why}.",
         units::duration(most),
         percent(most, verdict.run_ns)
     ))

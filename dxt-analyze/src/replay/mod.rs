@@ -81,10 +81,13 @@ impl Work {
         self.phases.get(phase).and_then(|work| work.get(&process)).copied().unwrap_or_default()
     }
 
-    /// Returns the sum over all phases of the time in calls of the phase's slowest process, ns.
+    /// Returns the sum over all phases of the time in calls of the phase's slowest process, or of processes one after another, ns.
     #[must_use]
-    pub fn critical(&self) -> f64 {
-        self.phases.iter().map(|work| work.values().copied().fold(0.0, f64::max)).sum()
+    pub fn critical(&self, cube: &Cube<'_>) -> f64 {
+        let of = |work: &FxHashMap<ProcessId, f64>| {
+            longest_chain(cube, work.iter().map(|(process, time)| (*process, *time)))
+        };
+        self.phases.iter().map(of).sum()
     }
 
     /// Returns the time saved if processes that work one after another worked at the same time, ns. For each phase: the time with any
@@ -137,11 +140,11 @@ impl Work {
         let goes_on = || *alone.get_or_init(|| pace::others_go_on(cube, savings));
         for phase in phases {
             let (Some(work), Some(less)) = (self.phases.get(phase), by.get(&phase)) else { continue };
-            let longest = |ns: &dyn Fn(ProcessId, f64) -> f64| {
-                work.iter().map(|(&process, &time)| ns(process, time)).fold(0.0, f64::max)
+            let rest = |(&process, &time): (&ProcessId, &f64)| {
+                (process, time - less.get(&process).copied().unwrap_or_default())
             };
-            let before = longest(&|_, time| time);
-            let after = longest(&|process, time| time - less.get(&process).copied().unwrap_or_default());
+            let before = longest_chain(cube, work.iter().map(|(process, time)| (*process, *time)));
+            let after = longest_chain(cube, work.iter().map(rest));
             let near = cube.sync_points.after(phase).filter(|_| self.by_phase);
             let ahead = |end: usize| {
                 let ahead = self.ahead.get_or_init(|| ahead::Ahead::of(cube));
@@ -165,10 +168,37 @@ impl Work {
             }
         }
         for before in between.iter_mut().filter(|before| before.end == Some(END)) {
-            before.ns = before.less.values().copied().fold(0.0, f64::max);
+            before.ns = longest_chain(cube, before.less.iter().map(|(process, ns)| (*process, *ns)));
         }
         cube.sync_points.saved(&cube.run.thresholds, &between).into_iter().sum()
     }
+}
+
+/// Returns the largest sum of times, ns, of processes that run one after another (a loop that starts a process for each item): each begins
+/// earlier if those before it end earlier. Ranks run at the same time, so for them it is the largest time.
+fn longest_chain(cube: &Cube<'_>, times: impl Iterator<Item = (ProcessId, f64)>) -> f64 {
+    if cube.run.ranks() > 0 {
+        return times.map(|(_, ns)| ns).fold(0.0, f64::max);
+    }
+    let span = |(process, ns): (ProcessId, f64)| {
+        let process = cube.run.process(process)?;
+        Some((process.end_ns, process.shift_ns, ns))
+    };
+    chained(times.filter_map(span).collect())
+}
+
+/// Returns the largest sum of times of processes of which none begins before another ends. `spans`: end, begin, and time of each, ns.
+fn chained(mut spans: Vec<(u64, u64, f64)>) -> f64 {
+    spans.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+    // Largest sum of processes that end until each end; ends ascend.
+    let mut best: Vec<(u64, f64)> = Vec::new();
+    for (end, begin, ns) in spans {
+        let until = best.partition_point(|(end, _)| *end <= begin);
+        let before = until.checked_sub(1).and_then(|at| best.get(at)).map_or(0.0, |(_, ns)| *ns);
+        let most = best.last().map_or(0.0, |(_, ns)| *ns);
+        best.push((end, most.max(before + ns)));
+    }
+    best.last().map_or(0.0, |(_, ns)| *ns)
 }
 
 /// Returns the run time that the job saves if calls get shorter by `savings`, ns, where only `process` still runs from `since` (ns since
@@ -194,4 +224,18 @@ fn then(cube: &Cube<'_>, cell: &Cell, since: u64, ns: f64) -> f64 {
     }
     let end = cell.sums.longest_began().map_or(0, |began| began.saturating_add(cell.sums.longest_ns));
     ns.min(end.saturating_sub(since) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_one_after_another_add_up_and_those_beside_each_other_do_not() {
+        assert!((chained(vec![(20, 10, 3.0), (10, 0, 2.0), (30, 20, 4.0)]) - 9.0).abs() < 1e-9);
+        assert!((chained(vec![(10, 0, 2.0), (11, 1, 3.0), (12, 2, 4.0)]) - 4.0).abs() < 1e-9);
+        // A shell that lasts as long as two of its children.
+        assert!((chained(vec![(25, 0, 1.0), (10, 1, 2.0), (20, 10, 3.0)]) - 5.0).abs() < 1e-9);
+        assert_eq!(chained(Vec::new()).to_bits(), 0.0_f64.to_bits());
+    }
 }

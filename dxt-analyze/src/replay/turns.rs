@@ -44,10 +44,7 @@ pub fn are_of_locks(cube: &Cube<'_>) -> bool {
 pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     let ranks = ranks(cube);
     // A rank that waits for a lock is not working yet.
-    let moves = |cell: &&Cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write);
-    let mut begins: Vec<(u64, ProcessId)> =
-        cube.cells.iter().filter(moves).map(|cell| (cell.sums.first_at, cell.process)).collect();
-    begins.sort_unstable();
+    let begins = begins(cube);
     let pauses: Vec<(Vec<u64>, &Rank)> =
         ranks.iter().map(|(process, rank)| (pauses(rank, *process, &begins), rank)).collect();
     let first = pauses.iter().filter_map(|(pauses, _)| pauses.first()).min().copied()?;
@@ -68,30 +65,49 @@ pub fn waited(cube: &Cube<'_>) -> Option<f64> {
     Some((last - without).max(met))
 }
 
+/// Returns how often another rank than before reads or writes, in the order of the calls: consecutive calls of one rank are one turn.
+#[must_use]
+pub fn turns(cube: &Cube<'_>) -> usize {
+    1 + begins(cube).windows(2).filter(|two| matches!(two, [(_, one), (_, next)] if one != next)).count()
+}
+
+/// Returns the begin and the process of all cells with reads and writes, in the order of begins.
+fn begins(cube: &Cube<'_>) -> Vec<(u64, ProcessId)> {
+    let moves = |cell: &&Cell| cell.leaf && matches!(cell.class, Class::Read | Class::Write);
+    let mut begins: Vec<(u64, ProcessId)> =
+        cube.cells.iter().filter(moves).map(|cell| (cell.sums.first_at, cell.process)).collect();
+    begins.sort_unstable();
+    begins
+}
+
 /// Returns the share, by duration, of calls that begin soon after another rank's call ends (within their own duration), as serialized calls
-/// do. Only calls that follow another rank's call count; 1 if there are none.
+/// do; calls that overlap do not. Only calls that follow another rank's call before the same synchronization point count; 1 if there are none.
 #[must_use]
 pub fn handed_on(cube: &Cube<'_>) -> f64 {
-    handed_on_by(cube.cells.iter().filter(|cell| cell.leaf))
+    handed_on_by(cube, cube.cells.iter().filter(|cell| cell.leaf))
 }
 
 /// Returns the share of calls that begin soon after another rank's call, as [`handed_on`] does, over the calls of `cells` only.
 #[must_use]
-pub fn handed_on_by<'e>(cells: impl Iterator<Item = &'e Cell>) -> f64 {
-    let mut calls: Vec<(u64, u64, ProcessId)> = Vec::new();
+pub fn handed_on_by<'e>(cube: &Cube<'_>, cells: impl Iterator<Item = &'e Cell>) -> f64 {
+    let mut calls: Vec<(u64, u64, ProcessId, Option<usize>)> = Vec::new();
     for cell in cells {
-        calls.extend(span(cell).map(|(begin, end)| (begin, end, cell.process)));
+        let phase = cube.sync_points.far_after(cube.phase(cell));
+        calls.extend(span(cell).map(|(begin, end)| (begin, end, cell.process, phase)));
     }
     calls.sort_unstable();
-    let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId)>, 0.0, 0.0);
-    for (begin, end, process) in calls {
-        if let Some((until, _)) = last.filter(|(_, other)| *other != process) {
+    let (mut last, mut changes, mut soon) = (None::<(u64, ProcessId, Option<usize>)>, 0.0, 0.0);
+    for (begin, end, process, phase) in calls {
+        if let Some((until, ..)) = last.filter(|(_, other, before)| *other != process && *before == phase) {
             // Weighted by duration: nobody waits for short calls, such as libraries make at their start.
-            let takes = end.saturating_sub(begin);
-            changes += takes as f64;
-            soon += if begin.saturating_sub(until) <= takes { takes as f64 } else { 0.0 };
+            let takes = end.saturating_sub(begin) as f64;
+            let overlap = until.saturating_sub(begin) as f64;
+            let is_soon =
+                begin.saturating_sub(until) as f64 <= takes && overlap <= takes * cube.run.thresholds.quarter_share;
+            changes += takes;
+            soon += if is_soon { takes } else { 0.0 };
         }
-        last = Some((end.max(last.map_or(0, |(until, _)| until)), process));
+        last = Some((end.max(last.map_or(0, |(until, ..)| until)), process, phase));
     }
     if changes > 0.0 { soon / changes } else { 1.0 }
 }

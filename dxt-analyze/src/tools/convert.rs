@@ -39,7 +39,7 @@ pub fn convert(args: &Args) -> Result<Exit> {
     let log = or_path(&args.log)?;
     let about = std::fs::metadata(&log).with_context(|| format!("failed to find {}", shown(&log)))?;
     if about.is_dir() {
-        return Err(UsageError(format!("{} is a directory: name a log in it", shown(&log))).into());
+        return Err(UsageError(format!("{} is a directory: give a log in this directory", shown(&log))).into());
     }
     let converted = if connector::is_file(&log) {
         let mut made = chosen(connector::convert(&log)?, args)?;

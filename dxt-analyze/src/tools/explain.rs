@@ -4,7 +4,7 @@ use crate::exit::UsageError;
 use crate::findings::{Code, Explanation};
 use crate::render::Format;
 use crate::render::{Cell, Part, Report, Table, View};
-use crate::thresholds::{Threshold, names_in};
+use crate::thresholds::{Threshold, Thresholds, names_in};
 use crate::topics::codes;
 use anyhow::Result;
 use serde::Serialize;
@@ -31,6 +31,9 @@ pub struct Explained {
     pub codes: Vec<Explanation>,
     /// Thresholds in the rule of the requested code, with the values in effect; empty if no code was requested.
     pub thresholds: Vec<Threshold>,
+    /// Rule by which the saving of the requested code's findings gives their severity; `None` if they have no saving, or for all codes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
     /// True if the user requested a single code.
     #[serde(skip)]
     pub one: bool,
@@ -43,15 +46,28 @@ pub struct Explained {
 pub fn explain(args: &Args) -> Result<Explained> {
     let Some(name) = &args.code else {
         let codes = codes().into_iter().map(Code::explanation).collect();
-        return Ok(Explained { codes, thresholds: Vec::new(), one: false });
+        return Ok(Explained { codes, thresholds: Vec::new(), severity: None, one: false });
     };
     let found = find(name).ok_or_else(|| {
         UsageError(format!("there is no finding {}: `dxt-analyze explain` lists them all", name.escape_debug()))
     })?;
     let explanation = found.explanation();
-    let mut thresholds = crate::session::thresholds(args.thresholds.as_deref())?.all();
+    let in_force = crate::session::thresholds(args.thresholds.as_deref())?;
+    let severity = explanation.computed.contains("Saving:").then(|| severity(&in_force));
+    let mut thresholds = in_force.all();
     thresholds.retain(|threshold| names_in(explanation.computed).any(|word| word == threshold.name));
-    Ok(Explained { codes: vec![explanation], thresholds, one: true })
+    Ok(Explained { codes: vec![explanation], thresholds, severity, one: true })
+}
+
+/// Returns the rule by which the severity of a finding follows from its saving, and what else holds for all findings with one.
+fn severity(thresholds: &Thresholds) -> String {
+    let percent = |share: f64| share * 100.0;
+    format!(
+        "high if it saves >= {} % of the run time, warn from {} %, else info, unless the rule says otherwise; a finding about calls that \
+         another one explains is listed with that one. Outliers are calls that take far longer than their peers (DXT-V002, DXT-V003)",
+        percent(thresholds.high_run_share),
+        percent(thresholds.warn_run_share)
+    )
 }
 
 /// Finds a code by its name, in upper or lower case, with or without `DXT-`; `None` if there is none.
@@ -79,6 +95,7 @@ impl Report for Explained {
                 ("computed", code.computed.into()),
                 ("what to do", code.remedy.into()),
                 ("source", code.source.into()),
+                ("severity", self.severity.clone().unwrap_or_else(|| "given by the rule".into())),
             ]));
             let table = Table::of("thresholds", "Thresholds in force", &self.thresholds)
                 .column("Threshold", "name", |threshold| Cell::text(threshold.name))

@@ -76,7 +76,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     };
     let waited = facts.waited.map(|(processes, ns)| {
         Evidence::from(format!(
-            "{} waited for file locks during the stall, {} in total",
+            "{} waited for file locks during the stall, {} summed over all waits",
             units::counted(processes, facts.worker),
             units::duration(ns)
         ))
@@ -138,18 +138,19 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         Where::NoRankOrTarget => ", on no particular rank or target".to_owned(),
     };
     let title = format!(
-        "{} of {} {} {}{on}: {excess} above usual in total",
+        "{} of {} {} {}{on}",
         units::count(facts.outliers),
         units::count(facts.calls),
         plural(&facts.classes),
         are_outliers(facts.outliers)
     );
+    let above = format!("slow outliers take {excess} longer than usual, summed over processes");
     let hint = if matches!(facts.on, Where::Files(_)) {
         "check where the files with slow calls are stored (another file system, a busy server) and how they differ from other files: the same calls on other files are fast"
     } else {
         "make fewer and larger calls, or collective ones: all ranks wait for the slowest call"
     };
-    Words::saying(title, longest, hint)
+    Words::saying(title, std::iter::once(above).chain(longest), hint)
 }
 
 /// Long calls in most processes at the same time.
@@ -258,19 +259,19 @@ pub(crate) struct AtTimes {
 pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let name = facts.unit.name();
     let title = format!(
-        "{name} is slow at times: {} of its {} {}, {} above usual in total",
+        "{name} is slow at times: {} of its {} {}",
         units::count(facts.outliers),
         facts.class.counted(facts.calls),
-        are_outliers(facts.outliers),
-        units::duration(facts.excess_ns)
+        are_outliers(facts.outliers)
     );
     let from = if matches!(facts.unit, Subject::Target(_)) { "on" } else { "from" };
     let words = format!(
-        "{} of {} slow outlier {} in the job {} {from} {name}",
+        "{} of {} slow outlier {} in the job {} {from} {name}, {} longer than usual in total",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),
-        units::agree(facts.outliers, "is", "are")
+        units::agree(facts.outliers, "is", "are"),
+        units::duration(facts.excess_ns)
     );
     let longest = facts.longest.as_ref().map(|call| call.words().into());
     let evidence = std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest);

@@ -22,7 +22,10 @@ impl LostOn {
     /// Returns the share of lost time on this file as a sentence of evidence.
     pub(crate) fn sentence(&self) -> String {
         let (percent, files) = (self.percent, show::counted(self.files, "file"));
-        format!("{percent:.0} % of the time that this problem costs is on {} ({files} affected)", self.file)
+        if self.files == 1 {
+            return format!("{} is the only file affected", self.file);
+        }
+        format!("{files} affected, most of all {} ({percent:.0} % of the time that this costs)", self.file)
     }
 }
 

@@ -131,7 +131,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     let evidence = all.iter().take(NAMED_EXAMPLES).map(|Slowed { unit, slower, z, before_ns, after_ns }| {
         let (before, after) = (units::duration(*before_ns), units::duration(*after_ns));
         format!(
-            "{word} {unit}: {slower:.2} times the time per byte of the first run; {after} of I/O in total now, {before} before; \
+            "{word} {unit}: {slower:.2} times the time per byte of the first run; {after} in all its I/O calls now, {before} before; \
              modified z-score among {word}s {z:.1}"
         )
     });
@@ -225,7 +225,10 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
     let show = |ns: f64| units::duration(ns.round() as u64);
     let range = |when: &str, times: &RunTimes| {
         let (mean, least, most) = (show(times.mean_ns), show(times.least_ns), show(times.most_ns));
-        format!("{when}: mean {mean} over {}, range {least} to {most}", units::counted(times.runs, "run"))
+        format!(
+            "{when}: run time {mean} on average over {}, range {least} to {most}",
+            units::counted(times.runs, "run")
+        )
     };
     let times = after.mean_ns / before.mean_ns;
     Words::saying(
@@ -252,8 +255,8 @@ pub(super) fn samples() -> Vec<Sample> {
     let (new, gone) = ([("/scratch/b.h5", 3 << 30)], [("/scratch/a.h5", 1 << 30), ("/scratch/a.log", 100)]);
     let run_times = |mean_ns| RunTimes { mean_ns, least_ns: mean_ns - 2e9, most_ns: mean_ns + 3e9, runs: 3 };
     let lines = [
-        "read: none before, none now",
-        "write: POSIX 3.00 s, 1.00 GiB/s before, MPI-IO 1.00 s, 3.00 GiB/s now; bandwidth +200.0 %",
+        "read: none before, none now (times summed over processes)",
+        "write: POSIX 3.00 s, 1.00 GiB/s before, MPI-IO 1.00 s, 3.00 GiB/s now; bandwidth +200.0 % (times summed over processes)",
     ];
     vec![
         (Code::SLOWER_OPERATION, slower(false, true, true)),

@@ -57,11 +57,12 @@ fn damage(facts: &Damage<'_>) -> String {
         (facts.lost_segments, "call", "lost"),
         (facts.lost_processes, "process", "lost"),
         (facts.absent_ranks, "rank", "absent"),
-        (facts.segments_without_stream, "call", "on an unknown file"),
+        (facts.segments_without_stream, "call", "on unknown files"),
     ];
-    let lost = lost.into_iter().filter(|(count, ..)| *count > 0).map(|(count, what, how)| {
-        format!("{} {} {how}", units::counted(count, what), units::agree(count, "is", "are"))
-    });
+    let lost = lost
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, what, how)| format!("{} {how}", units::counted(count, what)));
     let lost: Vec<String> = lost.collect();
     let noun = facts.origin.noun();
     if !lost.is_empty() {
@@ -70,7 +71,7 @@ fn damage(facts: &Damage<'_>) -> String {
     if facts.unread_files > 0 && facts.unread_files == facts.problem_count {
         let (files, are) =
             (units::counted(facts.unread_files, "input file"), units::agree(facts.unread_files, "is", "are"));
-        return format!("{files} {are} left out: no part can be read");
+        return format!("{files} {are} missing in all numbers: dxt-analyze can read no part");
     }
     if let Some(inexact) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
         let why = match inexact {

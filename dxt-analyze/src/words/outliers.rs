@@ -42,7 +42,7 @@ impl Shared {
                 format!("{count} of the {listed} slowest operations are on {what} {name}")
             }
             Self::Moment { from_ns, until_ns, count } => format!(
-                "{count} of the {listed} slowest operations began between {} s and {} s of the run",
+                "{count} of the {listed} slowest operations began in a small part of the run: {} s to {} s after the job's start",
                 units::seconds(*from_ns),
                 units::seconds(*until_ns)
             ),
@@ -99,90 +99,6 @@ pub(crate) fn slow_operations(facts: &SlowOperations) -> Words {
     )
 }
 
-/// Rank, node, storage target or file that is slower than its peers in one kind of operations.
-#[derive(Clone, Debug)]
-pub(crate) struct SlowUnit {
-    /// Name of the slow unit, e.g. its rank number or path.
-    pub(crate) unit: String,
-    /// Time of the slow unit / median time of all units.
-    pub(crate) slower: f64,
-    /// Number of units (ranks, nodes, targets or files) that are compared.
-    pub(crate) sample: u64,
-    /// Name of the kind of operations, e.g. `POSIX write, inside MPI-IO`.
-    pub(crate) operation: String,
-    /// Time window in which units are compared, ns since the job's start; `None` for the whole run.
-    pub(crate) window_ns: Option<(u64, u64)>,
-    pub(crate) operations: u64,
-    pub(crate) bytes: u64,
-    pub(crate) time_ns: u64,
-    /// Modified z-score of the slow unit (rank, node, target or file).
-    pub(crate) z: f64,
-    /// Probability of the z-score by chance.
-    pub(crate) p: f64,
-    pub(crate) about: About,
-}
-
-impl SlowUnit {
-    /// Returns the finding on the slow unit; `kind` is `rank`, `node`, `OST` or `file`.
-    fn words(&self, kind: &str, hint: &str) -> Words {
-        let window = self.window_ns.map_or_else(String::new, |(from, until)| {
-            format!(" from {} s to {} s", units::seconds(from), units::seconds(until))
-        });
-        let title = format!(
-            "{kind} {} is {} times slower than the median of {} {kind}s in {}{window}",
-            self.unit,
-            units::times(self.slower),
-            self.sample,
-            self.operation
-        );
-        let words = format!(
-            "{}, {} in {}, modified z-score {:.1}, p-value {}",
-            units::counted(self.operations, "operation"),
-            units::bytes(self.bytes),
-            units::duration(self.time_ns),
-            self.z,
-            units::chance(self.p)
-        );
-        Words::new(title, hint).with(words, self.about.clone())
-    }
-}
-
-/// Formats finding DXT-O002: a rank that is slower than other ranks.
-pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
-    facts.words(
-        "rank",
-        "compare the rank's offsets with those of other ranks; `dxt-analyze outliers --by node` shows if its whole node is slow",
-    )
-}
-
-/// Formats finding DXT-O003: a node that is slower than other nodes.
-pub(crate) fn slow_node(facts: &SlowUnit) -> Words {
-    facts.words("node", "have the node checked (network link, file system client, other processes), or exclude the node from the next job")
-}
-
-/// Formats finding DXT-O004: a storage target that is slower than other targets.
-pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
-    facts.words(
-        "OST",
-        "place files on other OSTs with `lfs setstripe -o` or `lfs migrate`, and report the slow OST to the file system's administrators",
-    )
-}
-
-/// Formats finding DXT-O005: a file that is slower than other files.
-pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
-    facts.words("file", "run `dxt-analyze stripes` and `dxt-analyze outliers --by op` to see how the file is accessed")
-}
-
-/// Returns evidence for findings DXT-O002 to DXT-O005: the number of further outliers of the given kind: `rank`, `node`, `OST` or `file`.
-pub(crate) fn more_outliers(count: u64, kind: &str) -> Evidence {
-    format!(
-        "{} {} slow in the same kind of calls",
-        units::counted(count, &format!("more {kind}")),
-        units::agree(count, "is", "are")
-    )
-    .into()
-}
-
 #[cfg(test)]
 pub(super) fn samples() -> Vec<super::tests::Sample> {
     use crate::findings::Code;
@@ -208,26 +124,5 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         slowest: vec![(write, About::default()), (without_offset, About::default())],
     };
     let one = SlowOperations { outliers: 1, beyond: Beyond::Time(40_000_000), traits: Vec::new(), ..slow.clone() };
-    let unit = SlowUnit {
-        unit: "3".into(),
-        slower: 2.9,
-        sample: 64,
-        operation: "POSIX write".into(),
-        window_ns: None,
-        operations: 2000,
-        bytes: 2000 << 20,
-        time_ns: 80_000_000_000,
-        z: 8.25,
-        p: 3e-5,
-        about: About::default(),
-    };
-    let in_window = SlowUnit { window_ns: Some((1_000_000_000, 2_000_000_000)), slower: 120.0, ..unit.clone() };
-    vec![
-        (Code::SLOW_OPERATIONS, slow_operations(&slow)),
-        (Code::SLOW_OPERATIONS, slow_operations(&one)),
-        (Code::SLOW_RANK, slow_rank(&in_window).and([more_outliers(4, "rank")])),
-        (Code::SLOW_NODE, slow_node(&SlowUnit { unit: "n7".into(), ..unit.clone() })),
-        (Code::SLOW_TARGET, slow_target(&unit)),
-        (Code::SLOW_FILE, slow_file(&SlowUnit { unit: "/scratch/out".into(), ..unit })),
-    ]
+    vec![(Code::SLOW_OPERATIONS, slow_operations(&slow)), (Code::SLOW_OPERATIONS, slow_operations(&one))]
 }

@@ -66,7 +66,7 @@ impl Outside {
         };
         let title = format!("{what} spend {percent:.1} % of their time outside POSIX");
         match self.more_in_views_ns {
-            Some(ns) => format!("{title}; setting file views takes {} per process", units::duration(ns)),
+            Some(ns) => format!("{title}; file views: {} per process", units::duration(ns)),
             None => title,
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
     );
     let views = facts.views.map(|(calls, ns)| {
         let (time, calls) = (units::duration(ns), units::counted(calls, "call"));
-        Evidence::from(format!("{time} in {calls} of MPI_File_set_view, summed over all ranks"))
+        Evidence::from(format!("{time} in {calls} of MPI_File_set_view (file views), summed over all ranks"))
     });
     let one_stripe = facts.one_stripe.map(|(files, most)| {
         let (count, have) =

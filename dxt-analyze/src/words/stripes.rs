@@ -141,20 +141,23 @@ pub(crate) fn shared_stripes(
 ) -> Words {
     let (unit, stripe) = (of.unit(), of.stripe_bytes);
     let whose = match between {
-        true => "by several nodes",
-        false => "by several processes of one node",
+        true => "several nodes",
+        false => "several processes of one node",
     };
-    let assumed = match of.is_guess {
-        true => format!(" ({} assumed, layout unknown)", units::bytes(stripe)),
-        false => String::new(),
-    };
+    let size = if of.is_guess { format!(" of {}", units::bytes(stripe)) } else { String::new() };
+    let assumed =
+        of.is_guess.then(|| "the file's stripe layout is unknown: the size of blocks is an assumption".to_owned());
     let why = misaligned_bytes
-        .map_or_else(String::new, |length| format!(": requests of {} B are not aligned", units::count(length)));
-    let are = units::agree(count, "is", "are");
+        .map(|length| format!("requests of {} B do not begin and end at boundaries of {unit}s", units::count(length)));
     let count = units::counted(count, unit);
     Words {
-        title: format!("{count} of {}{assumed} {are} written concurrently {whose}{why}", of.file).into(),
-        evidence: stripes.iter().take(NAMED_STRIPES).map(|stripe| shared_stripe(of, stripe)).collect(),
+        title: format!("{count}{size} of {}: {whose} write to each of them concurrently", of.file).into(),
+        evidence: stripes
+            .iter()
+            .take(NAMED_STRIPES)
+            .map(|stripe| shared_stripe(of, stripe))
+            .chain(why.into_iter().chain(assumed).map(|words| Evidence::of(words, of.about())))
+            .collect(),
         hint: format!(
             "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
@@ -169,7 +172,7 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     };
     let StripePart { stripe: number, start, ost, writes, time_ns, .. } = stripe;
     let words = format!(
-        "{} {number} (from byte {start}{}): {} by {} (ranks {}; {nodes}) at overlapping times, {} in total",
+        "{} {number} (from byte {start}{}): {} by {} (ranks {}; {nodes}) at overlapping times, {} summed over these writes",
         of.unit(),
         ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
         units::counted(*writes, "write"),
@@ -228,7 +231,7 @@ pub(crate) fn unaligned<'a>(
 
 fn pace(part: &PacePart) -> String {
     format!(
-        "{}s of {} to {}: {} {} {} on average, {} {} (about {} longer in total)",
+        "{}s of {} to {}: {} {} {} on average, {} {} (about {} longer, summed over unaligned calls)",
         part.op,
         units::bytes(part.from_bytes),
         units::bytes(part.from_bytes.saturating_mul(2)),

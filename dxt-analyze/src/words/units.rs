@@ -62,7 +62,7 @@ impl Subject {
             Self::Process { is_rank: false, .. } => "other processes",
             Self::Folder(_) => "files in other folders",
             Self::File(_) => "other files",
-            Self::Region { .. } => "other parts of the file",
+            Self::Region { .. } => "other parts",
             Self::Span(..) => "at other times",
         }
     }
@@ -72,6 +72,7 @@ impl Subject {
         match self {
             Self::Process { .. } => format!("of {}", self.others()),
             Self::Span(..) => self.others().to_owned(),
+            Self::Region { .. } => format!("on {} of the file", self.others()),
             _ => format!("on {}", self.others()),
         }
     }
@@ -191,6 +192,10 @@ impl SlowUnit {
         let others = |all: &[(Subject, About)]| all.iter().map(|(unit, _)| unit.name()).collect::<Vec<String>>();
         let mut name = self.unit.name();
         match &self.ranks {
+            None if self.more.len() > NAMED_EXAMPLES && matches!(self.unit, Subject::Folder(_) | Subject::File(_)) => {
+                let noun = if matches!(self.unit, Subject::Folder(_)) { "other folder" } else { "other file" };
+                name.push_str(&format!(" and {}", units::counted(self.more.len() as u64, noun)));
+            }
             // Many ranks are named as ranges, e.g. 0-31.
             Some(ranks) if self.more.len() >= NAMED_EXAMPLES => name = format!("ranks {}", units::ranges(ranks)),
             _ => others(&self.more).iter().for_each(|other| name.push_str(&format!(", {other}"))),
@@ -198,7 +203,7 @@ impl SlowUnit {
         match others(&self.either).as_slice() {
             [] => name,
             [other] => format!("{name} or {other} (indistinguishable)"),
-            all => format!("one of {name}, {} (indistinguishable)", all.join(", ")),
+            all => format!("one of {name}, {}", all.join(", ")),
         }
     }
 
@@ -237,7 +242,7 @@ impl SlowUnit {
 
     fn user_or_target(&self, user: &Users, target: &Subject) -> Words {
         let title = format!(
-            "{} or {} is slow (no other process uses this OST): {} as long as for {}",
+            "{} or {} is slow: {} as long as for {}",
             user.name(),
             target.name(),
             self.slow_calls(),
@@ -247,6 +252,7 @@ impl SlowUnit {
             title,
             "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: the rank (its host) or the OST is at fault, whichever stays slow",
         )
+        .with(either_may_be(&user.name(), &target.name()), About::default())
     }
 }
 
@@ -262,13 +268,18 @@ pub(super) fn indistinguishable<'a>(
     })
 }
 
+/// Returns the evidence that `user`, the only user of `what`, may be slow instead of `what`.
+fn either_may_be(user: &str, what: &str) -> String {
+    format!("no other process uses {what}, so {user} or {what} may be slow")
+}
+
 /// Formats finding DXT-V001: time span in which calls take longer than at other times.
 pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     let (name, calls) = (facts.name(), facts.slow_calls());
     let most = facts.workers.map_or_else(String::new, |workers| format!(", on most {workers}"));
     if facts.grows {
         return facts.words(
-            format!("{calls} as long {name} as before and get slower over time{most}"),
+            format!("{calls} as long {name} as before, and ever longer{most}"),
             "look for something that grows during the run (a file, a folder, a list that is searched, a cache that fills up), and check whether a restart makes calls fast again",
         );
     }
@@ -296,11 +307,12 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
         (false, false) => "its own files".to_owned(),
     };
     let title = format!(
-        "{} {} slow on {on}: {} as long as those of {} on other files",
+        "{} {} slow on {on}: {} as long as {}' on {}",
         users.name(),
         if users.processes > 1 { "are" } else { "is" },
         facts.slow_calls(),
-        users.first.others()
+        users.first.others(),
+        if facts.more.is_empty() { "other files" } else { "theirs" }
     );
     facts.words(
         title,
@@ -343,16 +355,14 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
 pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
     if let Some(SoleUser::Either(user)) = &facts.sole_user {
         let title = format!(
-            "{} or its {} is slow (no other process uses this file): {} as long as on {}",
+            "{} or its {} is slow: {} as long as on {}",
             user.name(),
             facts.name(),
             facts.slow_calls(),
             facts.unit.others()
         );
-        return facts.words(
-            title,
-            "check where the file is stored (another file system, a busy server) and other load on the rank's host: the same calls on other files are faster",
-        );
+        let hint = "check where the file is stored (another file system, a busy server) and other load on the rank's host: the same calls on other files are faster";
+        return facts.words(title, hint).with(either_may_be(&user.name(), &facts.name()), About::default());
     }
     facts.slow(
         "on",
@@ -398,6 +408,8 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     let (file, target) = (of(Subject::File("/scratch/a".into())), of(Subject::Target(3)));
     let theirs = |users: &Users| SlowUnit { sole_user: Some(SoleUser::Theirs(users.clone())), ..file.clone() };
     let on_target = Some(SoleUser::EitherOnTarget(user.clone(), Subject::Target(3)));
+    let folder = |name: &str| Subject::Folder(format!("/scratch/{name}"));
+    let folders = also(["a", "b", "c", "d"].map(folder).into());
     let region = Subject::Region { file: "/scratch/a".into(), offset: 1 << 30, length: 64 << 20 };
     let span = of(Subject::Span(10_000_000_000, 20_000_000_000));
     let all = also((4..7).map(rank).collect());
@@ -427,7 +439,8 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
         ),
         (Code::SLOW_FILE, slow_file(&file)),
         (Code::SLOW_FILE, slow_file(&SlowUnit { sole_user: Some(SoleUser::Either(user)), ..file })),
-        (Code::SLOW_FILE, slow_file(&of(Subject::Folder("/scratch/in".into())))),
+        (Code::SLOW_FILE, slow_file(&of(folder("in")))),
+        (Code::SLOW_FILE, slow_file(&SlowUnit { more: folders, ..of(folder("in")) })),
         (Code::SLOW_FILE, slow_file(&of(region))),
     ]
 }

@@ -42,10 +42,10 @@ pub(crate) fn one_rank_gathers(
     let does = match (gathers.is_empty(), distributes.is_empty()) {
         (_, true) => "gathers data from the other ranks",
         (true, false) => "distributes data to the other ranks",
-        (false, false) => "gathers data from the other ranks and distributes data to them",
+        (false, false) => "gathers and distributes the other ranks' data",
     };
     let words = format!(
-        "in {}, the other ranks wait {} for the rank that does the I/O, in addition to the wait for its reads and writes",
+        "in {}, the other ranks wait {} of the run time for the rank that does the I/O, in addition to the wait for its reads and writes",
         [gathers, distributes].concat().join(", "),
         units::duration(waits_ns)
     );
@@ -159,12 +159,12 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         others => format!(" (also in {})", units::counted(others, "other process")),
     };
     let title = format!(
-        "{} I/O threads of {}{others} are serialized: their calls hardly overlap in {busy} of I/O",
+        "{} I/O threads of {}{others} are serialized: their calls hardly overlap",
         units::count(facts.count),
         facts.process
     );
     let words = format!(
-        "{} in I/O calls, summed over all threads; {busy} with at least one thread in a call; {} in the busiest thread",
+        "{} in I/O calls, summed over all threads; {busy} of the run time with at least one thread in a call; {} in the busiest thread",
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
@@ -223,7 +223,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
         }
     };
     let all = format!(
-        "I/O is in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting)",
+        "I/O is in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting), summed over processes",
         units::duration(facts.in_flight_ns),
         units::counted(facts.calls, "call")
     );

@@ -238,7 +238,7 @@ fn damaged_rows_are_reported_once_and_the_rest_is_read() {
     assert_eq!(problems.len(), 1);
     assert_eq!(
         what,
-        "line 3 and 5 others are left out: `len` has the invalid value \"many\"; correct or remove the damaged lines"
+        "line 3 and 5 others are skipped: `len` has the invalid value \"many\"; correct or remove the damaged lines"
     );
     let json_line = r#"{"schema":"N/A","uid":7,"exe":"N/A","job_id":77,"rank":0,"ProducerName":"n0","file":"N/A","record_id":123,"module":"POSIX","type":"MOD","op":"write","seg":[{"off":0,"len":100,"start":0.5,"dur":0.25,"total":1.0,"timestamp":1743618559.147298}]}"#;
     let (summary, _) = read("e.json", format!("{json_line}\n{{\"record_id\"\n{json_line}\n").as_bytes(), 3);

@@ -1,11 +1,11 @@
-//! Tests of rank comparison in jobs of 65,536 ranks: rate of false alarms in healthy jobs, and rate of detected slow ranks. The tests print
+//! Tests of rank comparison in jobs of 32,768 ranks: rate of false alarms in healthy jobs, and rate of detected slow ranks. The tests print
 //! these rates if run with --release and --nocapture.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-const RANKS: u32 = 65_536;
+const RANKS: u32 = 32_768;
 
 /// Returns the comparison of the ranks of a synthetic job, generated with `options`.
 fn ranks(folder: &Path, options: &[&str]) -> Value {
@@ -42,7 +42,7 @@ fn healthy_jobs_raise_no_hundred_alarms() {
         println!("healthy, {writes} writes per rank, sigma {jitter}: {} false alarms of {RANKS}", found.len());
         alarms += found.len();
     }
-    // With only z >= 3.5 as a criterion, normal scores would give 15 alarms in each job.
+    // With only z >= 3.5 as a criterion, normal scores would give seven alarms in each job.
     assert!(alarms <= 4, "{alarms} false alarms in {} healthy jobs", shapes.len());
 }
 

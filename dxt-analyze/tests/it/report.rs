@@ -148,7 +148,7 @@ fn a_damaged_trace_is_said_to_be_one_first_and_how_at_the_end_alone() {
     let path = made.folder.path().join("a.dxt").display().to_string();
     assert!(stdout(&["summary", &path], 3).contains(head));
     assert!(!text.contains(head), "a section says it again");
-    let (first, last) = (made.printed.find("1 rank is absent"), made.printed.find("1 rank of the job is not"));
+    let (first, last) = (made.printed.find("1 rank absent"), made.printed.find("1 rank of the job is not"));
     assert!(first < made.printed.find("I/O takes") && last > made.printed.find("I/O takes"), "{}", made.printed);
 }
 

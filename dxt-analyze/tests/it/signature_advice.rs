@@ -181,6 +181,14 @@ fn what_all_read_is_named_with_what_it_costs_each_node() {
     let bytes = |name: &str| row[name].as_u64().unwrap() >> 20;
     assert_eq!((bytes("bytes_each"), bytes("bytes"), bytes("bytes_by_node")), (64, 256, 128));
     assert_eq!(found["findings"][0]["code"], "DXT-I004");
+    // Two ranks are enough, and so is a single read of each; less than 1 MiB in total is not worth a finding.
+    let once = |ranks: u64, bytes: u64| {
+        let all = (0..ranks).map(|r| calls(r, FILE, op::POSIX_READ, MS, MS, (0..1).map(|_| (0, bytes)))).collect();
+        rows(&of("signatures", all, 600, &[]), "same_bytes").len()
+    };
+    let two = (0..2).map(|r| calls(r, FILE, op::POSIX_READ, MS, MS, (0..24).map(|k| (k << 20, 1 << 20)))).collect();
+    assert_eq!(rows(&of("signatures", two, 600, &[]), "same_bytes").len(), 1);
+    assert_eq!((once(4, 16 << 20), once(2, 16 << 20), once(4, 128 << 10)), (1, 1, 0));
     let own =
         (0..4).map(|r| calls(r, FILE, op::POSIX_READ, MS, MS, (0..64).map(move |k| ((r * 64 + k) << 20, 1 << 20))));
     assert_eq!(rows(&of("signatures", own.collect(), 600, &[]), "same_bytes"), &[] as &[Value]);

@@ -56,8 +56,22 @@ fn a_slow_rank_is_found_with_what_it_cost() {
         // Nine operations of 1 ms took 3 ms each.
         let extra = row["extra_ns"].as_i64().unwrap();
         assert!((17_500_000..18_500_000).contains(&extra), "{extra}");
-        assert_found(&found, "DXT-O002", &json!({ "rank": 5, "calls": 9 }));
+        // Nobody waits for these 18 ms of a run of 903 ms.
+        assert!(found["findings"].as_array().is_some_and(Vec::is_empty), "{found}");
     }
+    let in_a_row = (0..16).map(|rank| {
+        let (mut process, each) = (process(rank, "n"), if rank == 5 { 3_000_000 } else { 1_000_000 });
+        for call in 0..40 {
+            let offset = (call * 16 + rank as u64) * MIB;
+            process.write("/lus/shared", offset as i64, MIB, call * each + 10, (call + 1) * each + call % 7 * 1000);
+        }
+        process
+    });
+    let path = put(folder.path(), "b.dxt", &trace(&job("k", 16), in_a_row.collect()));
+    let (outliers, found) = units(&["--by", "rank"], &path);
+    assert_eq!(outliers, ["5"]);
+    assert_found(&found, "DXT-O002", &json!({ "rank": 5, "calls": 40 }));
+    assert_found(&json(&["report", "--format", "json", &path], 0), "DXT-O002", &json!({ "rank": 5, "calls": 40 }));
 }
 
 #[test]
@@ -144,8 +158,6 @@ fn windows_tell_when_a_rank_was_slow() {
     assert!((0.7..0.78).contains(&spread), "800 of 200 us: {spread}");
     let spans: Vec<u64> = stragglers.iter().map(|row| row["from_ns"].as_u64().expect("a time")).collect();
     assert!(spans.is_sorted() && spans[2] / 100_000 == 196, "{spans:?}");
-    let span = [&stragglers[2]["from_ns"], &stragglers[2]["until_ns"]];
-    assert_found(&found, "DXT-O002", &json!({ "rank": 9, "calls": 10, "span_ns": span }));
     let text = stdout(&["outliers", "--by", "rank", "--windows", "4", &path], 0);
     assert!(text.contains("Slowest in each time window"), "{text}");
 }
@@ -179,7 +191,7 @@ fn phases_are_compared_apart() {
 #[test]
 fn small_samples_get_no_verdict() {
     let folder = tempfile::tempdir().unwrap();
-    let few: Vec<Builder> = ranks(|rank, _| if rank == 1 { 50 } else { 1 }).into_iter().take(4).collect();
+    let few: Vec<Builder> = ranks(|rank, _| if rank == 1 { 2 } else { 1 }).into_iter().take(4).collect();
     let path = put(folder.path(), "a.dxt", &trace(&job("k", 4), few));
     let (outliers, found) = units(&["--by", "rank"], &path);
     assert!(outliers.is_empty());

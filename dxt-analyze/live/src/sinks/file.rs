@@ -53,7 +53,7 @@ impl Output {
         let file = locked(path)?;
         let failed = || format!("failed to open {}", shown::path(path));
         if position.is_none() && file.metadata().with_context(failed)?.len() > 0 {
-            bail!("{} exists: name another file, or give the --state file that belongs to it", shown::path(path));
+            bail!("{} exists: give another file name, or give the --state file that belongs to it", shown::path(path));
         }
         let length = position.unwrap_or(0).min(file.metadata().with_context(failed)?.len());
         self.check(&file, length).with_context(failed)?;
@@ -89,7 +89,7 @@ impl Output {
         let is_own = self.head.as_bytes().starts_with(&head) && last == [b'\n'];
         ensure!(
             is_own,
-            "it was not written by `dxt-analyze live` for this destination: name another file, or remove it"
+            "it was not written by `dxt-analyze live` for this destination: give another file name, or remove it"
         );
         Ok(())
     }
@@ -152,7 +152,7 @@ fn locked(path: &Path) -> Result<File> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(Errno::WOULDBLOCK) => bail!(
-                "another `dxt-analyze live` writes {}: name another file (%h in the name stands for the node, %p for the process id)",
+                "another `dxt-analyze live` writes {}: give another file name (%h in the name stands for the node, %p for the process id)",
                 shown::path(path)
             ),
             // Continues without a lock on file systems that have none, such as Lustre mounted without locks.

@@ -34,7 +34,7 @@ use dxt_base::exit::is_closed_pipe;
 
 /// Error message if the system has no certificates to verify a server's certificate.
 #[cfg(any(feature = "http", feature = "postgres"))]
-const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: name a file with that of the server's authority in SSL_CERT_FILE";
+const NO_CERTIFICATES: &str = "failed to find certificates that this system trusts: set SSL_CERT_FILE to a file with the certificate of the server's authority";
 
 /// Destination of events (single calls), of sums of calls per interval, or of both.
 pub trait Sink {

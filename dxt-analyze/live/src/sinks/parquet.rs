@@ -85,7 +85,7 @@ impl Parquet {
         if unreadable > 0 {
             self.unreadable += unreadable;
             let (lines, are) = agree(unreadable, ("line", "is not a call and is"), ("lines", "are not calls and are"));
-            self.said.push(format!("{unreadable} {lines} of {} {are} left out", shown::path(&from)));
+            self.said.push(format!("{unreadable} {lines} of {} {are} skipped", shown::path(&from)));
         }
         self.pending.cut(0)
     }

@@ -152,6 +152,8 @@ pub struct OfProcess {
     pub parts: Vec<(StreamIx, Parts)>,
     /// Times in calls of the process's threads, several of which may be in calls at once.
     pub threads: Threads,
+    /// Time in calls of each of the process's threads, by thread id, ns.
+    pub by_thread: FxHashMap<u32, u64>,
     /// Reads and writes of the process's threads, compared with each other; `None` if the process has too few threads.
     pub at_work: Option<AtWork>,
     /// By phase (time up to a synchronization point): time that the process spends in synchronizing MPI calls other than MPI-IO, ns.
@@ -186,11 +188,12 @@ impl Partial {
         cells.sort_unstable_by_key(|(key, _)| *key);
         if let Some(process) = self.now.take() {
             let threads = Threads::of(self.threads.values());
+            let by_thread = self.threads.iter().map(|(tid, of)| (*tid, of.in_calls_ns())).collect();
             let (waits, met_all) = (std::mem::take(&mut self.waits), std::mem::take(&mut self.met_all));
             let parts = self.parts.drain().collect();
             let at_work = AtWork::of(std::mem::take(&mut self.at_work));
             let merged = self.merged;
-            self.done.insert(process, OfProcess { cells, parts, merged, threads, at_work, waits, met_all });
+            self.done.insert(process, OfProcess { cells, parts, merged, threads, by_thread, at_work, waits, met_all });
         }
         self.parts.clear();
         self.waits.clear();

@@ -1,6 +1,7 @@
 //! Takes waits for a processor out of the times of calls, so that a busy node is not mistaken for slow storage.
 //!
-//! The tracer samples how long a thread has waited, not when. Calls that take `c` of a sample interval of length `l` lose `wait * c / l`.
+//! The tracer samples how long a thread has waited, not when. Of the time of calls in a sample interval, the part in which the thread did not
+//! sleep loses the share `wait / (run + wait)` ([`Interval::waits_in`]).
 //! Each of several calls loses in proportion to its time above the median of its peers: a processor is taken away for milliseconds, so few
 //! of many short calls are hit. The time up to the median loses the rest of the wait in proportion, unless no peer's thread waited. A call
 //! that spans intervals loses the waiting part of each, as do calls with inner calls. Calls of libraries and their inner calls are summed
@@ -40,17 +41,21 @@ impl Sums {
         Self { excess_ns: duration.saturating_sub(up_to), perhaps_ns, certain_ns }
     }
 
+    /// Returns the time of all summed calls, ns.
+    const fn all_ns(self) -> u64 {
+        self.excess_ns.saturating_add(self.perhaps_ns).saturating_add(self.certain_ns)
+    }
+
     fn add(&mut self, other: Self) {
         add(&mut self.excess_ns, other.excess_ns);
         add(&mut self.perhaps_ns, other.perhaps_ns);
         add(&mut self.certain_ns, other.certain_ns);
     }
 
-    /// Returns how long `call`, one of the summed calls, waited for a processor, ns, if the thread waited for the share `part` (0 to 1) of
-    /// the time of all summed calls. Waits are assumed in the excess times (above the median) first.
-    fn waits_of(&self, call: Self, part: f64) -> f64 {
-        let [excess, perhaps, certain] = [self.excess_ns, self.perhaps_ns, self.certain_ns].map(|ns| ns as f64);
-        let wait = (excess + perhaps + certain) * part;
+    /// Returns how long `call`, one of the summed calls, waited for a processor, ns, if the thread waited for `wait` ns in all summed calls.
+    /// Waits are assumed in the excess times (above the median) first.
+    fn waits_of(&self, call: Self, wait: f64) -> f64 {
+        let [excess, perhaps] = [self.excess_ns, self.perhaps_ns].map(|ns| ns as f64);
         let share = |wait: f64, of: f64| (wait / of.max(1.0)).clamp(0.0, 1.0);
         call.excess_ns as f64 * share(wait, excess) + call.perhaps_ns as f64 * share(wait - excess, perhaps)
     }
@@ -105,9 +110,12 @@ impl CallsWithout {
         match self.whole_in((begin, end)).and_then(|at| self.intervals.get(at).zip(self.sums.get(at))) {
             Some((of, sums)) => {
                 let call = Sums::of_call(row.duration_ns(), least);
-                sums[place(within)].waits_of(call, of.waiting()) as u64
+                let sums = sums[place(within)];
+                sums.waits_of(call, of.waits_in(sums.all_ns()) as f64) as u64
             }
-            None => during(&self.intervals, begin, end).map(|(of, both_ns)| of.waits_of(both_ns)).sum(),
+            None => during(&self.intervals, begin, end)
+                .filter_map(|(at, both_ns)| Some(self.intervals.get(at)?.waits_in(both_ns)))
+                .sum(),
         }
     }
 }
@@ -118,7 +126,10 @@ mod tests {
     use crate::model::StreamIx;
 
     fn of(intervals: &[(u64, u64, u64)]) -> CallsWithout {
-        let interval = |&(begin, end, wait_ns): &(u64, u64, u64)| Interval { begin, end, run_ns: 0, wait_ns, taken: 0 };
+        let interval = |&(begin, end, wait_ns): &(u64, u64, u64)| {
+            let run_ns = end - begin - wait_ns;
+            Interval { begin, end, run_ns, wait_ns, taken: 0 }
+        };
         CallsWithout::of(intervals.iter().map(interval).collect(), 0)
     }
 
@@ -148,6 +159,17 @@ mod tests {
         let mut without = of(&[(0, 1000, 800)]);
         without.add(&row(0, 500), Within::Nothing, least(500));
         assert_eq!(without.duration(&row(0, 500), Within::Nothing, least(500)), 500);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_in_its_calls_waits_for_a_processor_elsewhere() {
+        // The thread sleeps 500 of 1000 ns, and its calls take 500 or 600.
+        let interval = Interval { begin: 0, end: 1000, run_ns: 250, wait_ns: 250, taken: 0 };
+        for (takes, left) in [(500, 500), (600, 550)] {
+            let mut without = CallsWithout::of(vec![interval], 0);
+            without.add(&row(0, takes), Within::Nothing, Least::default());
+            assert_eq!(without.duration(&row(0, takes), Within::Nothing, Least::default()), left);
+        }
     }
 
     #[test]

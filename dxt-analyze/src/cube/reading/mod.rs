@@ -3,7 +3,8 @@
 //! First pass:
 //! * [`phases`]: synchronization points of ranks ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O;
 //!   [`slots`]: the time windows and phases that result.
-//! * [`questions`]: processes that query a file before it exists; [`read_before`]: blocks that are overwritten right after reading.
+//! * [`questions`]: processes that query a file before it exists; [`read_before`]: blocks that are overwritten right after reading;
+//!   [`episodes`]: calls that are repeated after each open of a file.
 //! * [`usual`]: usual durations of calls by kind and size.
 //!
 //! Second pass:
@@ -17,6 +18,7 @@ pub mod callers;
 pub mod cells;
 mod cpu_waits;
 pub mod depths;
+pub mod episodes;
 pub mod met;
 pub mod parts;
 pub mod phases;

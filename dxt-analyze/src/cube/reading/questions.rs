@@ -19,7 +19,8 @@ const PUT: [&str; 2] = ["rename", "link"];
 
 /// Largest number of events (groups of consecutive calls of a stream) that are kept in total.
 const EVENTS: u64 = 1 << 20;
-/// Least and largest number of events that are kept per file and process. Files with more events are not reported.
+/// Bounds of the limit on events (groups of consecutive calls of a stream) that are kept per file and process, computed from [`EVENTS`] and
+/// the number of files. A file with more events than the limit is not reported.
 const OF_EACH: (u64, u64) = (16, 1 << 12);
 
 /// Existence of a file as shown by the calls of a stream (one operation on the file).

@@ -39,6 +39,12 @@ impl OfThread {
         self.span = Some((first.min(from), last.max(until)));
     }
 
+    /// Returns the time in calls of the thread, ns.
+    #[must_use]
+    pub fn in_calls_ns(&self) -> u64 {
+        self.in_calls.get()
+    }
+
     /// Adds the thread's times from other blocks of the trace.
     pub fn join(&mut self, other: &Self) {
         self.in_calls += other.in_calls;

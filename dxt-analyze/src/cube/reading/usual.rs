@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// Number of histogram bins for durations: four per octave (factor of 2), for 40 octaves from 1 ns to 18 minutes.
 const CLASSES: usize = 160;
 
-/// Kind of calls that are compared: operation, inside MPI-IO or not, open flags and size.
+/// Kind of calls that are compared: operation, inside MPI-IO or not, open flags, file system and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Kind {
     /// Operation of the calls, as an index into [`crate::model::Run::ops`].
@@ -20,6 +20,8 @@ pub struct Kind {
     pub nested: bool,
     /// Flags with which the file was opened: calls that wait for storage (O_SYNC) are no peers of others.
     pub manner: Manner,
+    /// Number of the mounted file system ([`Stream::mount`]).
+    pub mount: u16,
     /// Size octave: bit length of the bytes, 0 without bytes.
     pub size: u8,
 }
@@ -29,7 +31,7 @@ impl Kind {
     #[inline]
     #[must_use]
     pub fn of_size(stream: &Stream, size: u8) -> Self {
-        Self { op: stream.op, nested: stream.nested, manner: stream.manner, size }
+        Self { op: stream.op, nested: stream.nested, manner: stream.manner, mount: stream.mount, size }
     }
 }
 

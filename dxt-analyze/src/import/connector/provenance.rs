@@ -72,15 +72,15 @@ pub(super) fn problems(path: &Path, survey: &Survey) -> Vec<Problem> {
     let problem = |offset, what| Problem { file: shown(path), offset, what };
     let damaged = survey.damaged.iter().map(|(first, count)| {
         let who = match count {
-            1 => format!("line {} is left out", first.line),
-            2 => format!("line {} and another one are left out", first.line),
-            count => format!("line {} and {} others are left out", first.line, count - 1),
+            1 => format!("line {} is skipped", first.line),
+            2 => format!("line {} and another one are skipped", first.line),
+            count => format!("line {} and {} others are skipped", first.line, count - 1),
         };
         problem(first.offset, format!("{who}: {}; correct or remove the damaged lines", first.why))
     });
     let beyond = (survey.left_out > 0).then(|| {
         let what = format!(
-            "{} {} left out: the file has more than {MOST_JOBS} jobs; split the file",
+            "{} {} skipped: the file has more than {MOST_JOBS} jobs; split the file",
             survey.left_out,
             agree(survey.left_out, "call is", "calls are")
         );

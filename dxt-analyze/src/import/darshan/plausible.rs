@@ -274,8 +274,10 @@ impl Aside {
             file: shown(path),
             offset: info.header.module(module).map_or(0, |entry| entry.region.offset),
             what: match count {
-                1 => format!("1 {module} {what} is implausible and left out: {why}"),
-                _ => format!("{count} {module} {what}s are implausible and left out; the first: {why}"),
+                1 => format!("1 {module} {what} is implausible, so dxt-analyze skips this record: {why}"),
+                _ => format!(
+                    "{count} {module} {what}s are implausible, so dxt-analyze skips these records; the first: {why}"
+                ),
             },
         };
         self.0.iter().map(one).collect()

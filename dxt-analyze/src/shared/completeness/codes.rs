@@ -8,7 +8,7 @@ codes! {
         "Reported if (1) a checksum or length does not match; (2) recorded calls or processes cannot be read; (3) \
          ranks of the job are absent; (4) recorded calls belong to no known file; (5) the trace was recovered after a \
          crash, and its calls were cut off or may be counted twice.",
-        "Run `dxt-analyze check`; name all trace files of the job, and recover the calls of killed processes with \
+        "Run `dxt-analyze check`; give all trace files of the job as arguments, and recover the calls of killed processes with \
          `dxt-analyze recover`. Until then take all numbers as lower bounds.",
         "trace-format/FORMAT.md";
     FOLDED = "DXT-T002",

@@ -274,8 +274,8 @@ impl Completeness {
         );
         each(
             self.lost_processes,
-            "process is left out with all its calls: the part of the input that names its rank and files is damaged.",
-            "processes are left out with all their calls: the parts of the input that name their ranks and files are damaged.",
+            "process is missing in this report with all its calls: the part of the input that names its rank and files is damaged.",
+            "processes are missing in this report with all their calls: the parts of the input that name their ranks and files are damaged.",
         );
         each(
             self.absent_ranks,
@@ -284,12 +284,14 @@ impl Completeness {
         );
         each(
             self.segments_without_stream,
-            "recorded call belongs to no known file or operation and is left out.",
-            "recorded calls belong to no known file or operation and are left out.",
+            "recorded call is missing in all numbers, since its file and operation are not named in the trace.",
+            "recorded calls are missing in all numbers, since their files and operations are not named in the trace.",
         );
         for note in &self.notes {
             out.push(match note.count {
                 0 => format!("{}.", note.what),
+                // A count after a second colon would be hard to read.
+                count if note.what.contains(": ") => format!("{} {}", units::count(count), note.what),
                 count => format!("{}: {}", note.what, units::count(count)),
             });
         }
@@ -301,7 +303,7 @@ impl Completeness {
                 false => "timelines and lists lack later calls",
             };
             out.push(format!(
-                "Segments (records of single calls) end {} s after the start: {behind}.",
+                "Segments (records of single calls) end {} s after the job's start: {behind}.",
                 units::seconds(end)
             ));
         }
@@ -320,7 +322,7 @@ impl Completeness {
         let more = self.cut_count.saturating_sub(self.cut.len() as u64);
         if more > 0 {
             out.push(format!(
-                "segments (records of single calls) also stop early on {}, counted for each rank",
+                "segments (records of single calls) also end before the last call on {} (a file counts once per rank and I/O layer)",
                 units::counted(more, "more file")
             ));
         }
@@ -406,7 +408,7 @@ mod tests {
             (
                 1,
                 Origin::Trace,
-                "the trace is incomplete: 1 call is lost, 1 process is lost, 1 rank is absent",
+                "the trace is incomplete: 1 call lost, 1 process lost, 1 rank absent",
                 "1 operation is recorded only in sums, not as single calls",
                 "1 operation has no segment (only counters, because a buffer was full): sums include its count, bytes and time, \
                  but no distribution or list includes this operation. Set",
@@ -415,7 +417,7 @@ mod tests {
             (
                 2,
                 Origin::Darshan,
-                "the log is incomplete: 2 calls are lost, 2 processes are lost, 2 ranks are absent",
+                "the log is incomplete: 2 calls lost, 2 processes lost, 2 ranks absent",
                 "2 operations have no DXT segment (record of a single call)",
                 "2 operations have no segment (DXT's memory was full, or its configuration excludes them): sums include their \
                  counts, bytes and times, but no distribution or list includes these operations.",

@@ -265,7 +265,7 @@ fn check_region(input: &Input, file: &str, place: &RegionRef) -> Sums {
     }
     match &region.process {
         Some(process) => sums.missing = Kept::missing(&input.trace.job, process),
-        None => say(place.offset, "the part that names a process's rank and files (process block) is damaged: the process is left out with all its calls".into()),
+        None => say(place.offset, "the part that names a process's rank and files (process block) is damaged: all reports lack the process with all its calls".into()),
     }
     if decoded > expected {
         let (segments, are) = (units::agree(decoded, "segment", "segments"), units::agree(expected, "is", "are"));

@@ -15,7 +15,7 @@ pub(crate) fn print(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = crate::session::selection(&args.inputs)?;
     let [path] = args.inputs.traces.as_slice() else {
         return Err(UsageError(
-            "--format dxt-parser, dxt-parser-threads and darshan-parser print one Darshan log: name one file".into(),
+            "--format dxt-parser, dxt-parser-threads and darshan-parser print one Darshan log: give one file".into(),
         )
         .into());
     };

@@ -31,7 +31,7 @@ pub(super) fn read(spool: &Path, head: &Head, owner: u32) -> Result<Spill> {
     let is_its = |about: &Metadata| files::is_spill_of(about, owner, || Some(head.clone()));
     let others = || {
         format!(
-            "its calls are left out: the file belongs to user {}, and is not the one that the spool names",
+            "its calls are missing in the recovered trace: the file belongs to user {}, and is not the one that the spool names",
             about.uid()
         )
     };

@@ -85,7 +85,7 @@ codes! {
         "Small reads only complete blocks of which writes change a part.",
         "Reported if a process, on a file of > 4 KiB and not inside MPI-IO, makes (1) >= 4 writes; (2) 0.8 to 2.2 reads \
          of < block_bytes per write; (3) no larger reads. Saving: time of these reads.",
-        "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment).",
+        "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment), or keep blocks in memory.",
         "own rule: a partial block must be read before it is written";
     HDF5_METADATA = "DXT-V010",
         "Ranks read or write the metadata of an HDF5 file separately, each in about the same places.",
@@ -121,7 +121,7 @@ codes! {
     LATE_TO_MEET = "DXT-V013",
         "One or a few ranks arrive last at MPI collective calls: they compute or wait for messages.",
         "Lateness at a synchronization point = longest wait - own wait - own I/O time above the first quartile. \
-         Reported if (1) one of >= several_min ranks, or <= half of them if half_share of the largest lateness apart, \
+         Reported if (1) one rank, or <= half of them if half_share of the largest lateness apart, \
          is last >= repeated_min times; (2) saving > majority_share of all last ranks' (half_share at points of a \
          part of the ranks); (3) \
          others' median wait >= half_share x saving; (4) p < chance_p or saving >= io_matters_share; or (5) >= \
@@ -142,16 +142,16 @@ codes! {
         "own rule; ROMIO's user's guide; ompi_info";
     SYNC_TIME = "DXT-V015",
         "Syncs take much of the time in I/O.",
-        "Reported if time in syncs >= uncovered_share of the time in all calls. Saving: time in syncs, minus the part \
+        "Reported if time in syncs, without flushes of C streams, >= uncovered_share of the time in all calls. Saving: time in syncs, minus the part \
          that findings on slow ranks, nodes, targets, files and stalls explain.",
         "Sync only data that must survive a crash of the node; sync in a separate thread while the program computes.",
         "own rule; fsync(2)";
     ASKED_AGAIN = "DXT-V017",
         "Processes repeat metadata queries (stat, access) on the same paths.",
-        "Reported if, of stat(2), access(2) and their variants called by the program, (1) calls >= hundred_calls_min and \
-         >= few_min x pairs of process and path; or else (2) calls that fail, on paths that the same process also finds \
-         or opens, >= thousand_calls_min and half of all. Saving: (1) time x (1 - pairs / calls); (2) time of the failed \
-         calls.",
+        "Reported if, of stat(2), fstat(2), access(2) and their variants made by the program, its interpreter and \
+         libraries, but not inside MPI-IO and HDF5, (1) calls >= hundred_calls_min and >= few_min x pairs of process \
+         and path; or else (2) calls that fail, on paths that the same process also finds or opens, >= \
+         thousand_calls_min and half of these calls. Saving: (1) time x (1 - pairs / calls); (2) time of the failed calls.",
         "Query each path once and cache the answer, or list the folder once.",
         "own rule: a cached answer costs nothing";
     HDF5_COLLECTIVE = "DXT-V019",
@@ -188,18 +188,17 @@ codes! {
     SMALL_FILES = "DXT-V022",
         "Many small files are opened and read, or written, for few bytes each.",
         "Reported if (1) >= more_calls_min files, not removed in the run, move <= half_time_bytes per open and are \
-         opened <= repeated_min times per process (hundred_calls_min if >= thousand_calls_min files move in <= \
-         repeated_min calls per open); (2) they have >= most_share of all opens; (3) an open, or its transfer if <= \
-         small_bytes, takes >= server_ns on average, or files >= thousand_calls_min; (4) closes of >= slow_call_ns \
-         take < majority_share of the time. Saving: metadata calls (opens, ...), and, with <= repeated_min transfers \
-         per open, transfer time x half_time_bytes / (half_time_bytes + size).",
+         opened <= repeated_min times per process, or some_share x the number of such files; (2) an open takes \
+         >= some_share x server_ns on average; (3) closes of >= slow_call_ns take < majority_share of the time. Saving: metadata calls (opens, ...), and, with <= \
+         repeated_min transfers or <= metadata_bytes per open, transfer time x half_time_bytes / (half_time_bytes + \
+         size).",
         "Pack the small files into one, or copy them to the node's own disk first.",
         "own rule: each file costs an open, a close and a short transfer";
     TEMPORARY_FILES = "DXT-V023",
         "Files are created, used briefly and removed again.",
-        "Reported if >= many_calls_min files that are unlinked in the run (1) move <= half_time_bytes per open; (2) \
-         are written, or neither written nor read. Saving: time of all calls on them, without outliers, - \
-         in_memory_ns per call - transfer_ns_per_byte, as in memory.",
+        "Reported if >= many_calls_min files that are removed by unlink(2) in the run (1) each move <= half_time_bytes \
+         per open; (2) are each written, or neither written nor read. Saving: time of all calls on them, without \
+         outliers, less in_memory_ns per call and transfer_ns_per_byte.",
         "Keep temporary data in memory, or reuse one file.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
@@ -208,16 +207,24 @@ codes! {
          pipe, a socket or a terminal. Saving: time of these writes.",
         "Print less, let one rank print, or redirect the output to a file.",
         "own rule: pipe(7), a full pipe blocks its writer";
+    LAUNCHED = "DXT-V039",
+        "A program is started many times, and each process opens and reads the same files.",
+        "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) >= half_share \
+         of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
+         processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers.",
+        "Start the program once for all items; or keep the files that each process opens on a local disk.",
+        "own rule: each process opens its files anew";
     HDF5_AMPLIFIED = "DXT-V024",
         "HDF5 moves far more bytes of a file than the program requests.",
         "Reported if, with moved = bytes that HDF5 reads and writes of a file through MPI-IO (else by system calls) and \
          needed = bytes of the chunks of its data sets, once for each direction and each time that the program transfers \
          as many elements, (1) moved >= hdf5_amplification x needed; (2) moved - needed >= traffic_min_bytes. Chunks of a \
          data set that the run creates need not be read to be written. If chunks are not on record, or each is moved \
-         once: moved = bytes read, needed = bytes of the elements read. Saving: time of HDF5's system calls of each \
-         direction x (1 - needed / moved). Chunks that a call crosses: system calls per call of the program.",
+         once, needed = bytes of the elements: moved = bytes read, or bytes written if the data sets have no chunks and \
+         (1), (2) hold for twice the elements. Not if flushed per repeated_min writes, nor calls of < metadata_bytes. Saving: \
+         time of HDF5's calls of each direction x (1 - needed / moved).",
         "Read whole chunks or rows; make the chunk cache hold all chunks that a selection crosses; shape chunks as \
-         they are read.",
+         they are read; transfer rows or blocks instead of single elements.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
     REWRITTEN = "DXT-V025",
         "A process rewrites a small file many times.",
@@ -238,7 +245,7 @@ codes! {
     POLLED = "DXT-V027",
         "Processes poll for a lock file, a lock or a file that others create, too often or too rarely.",
         "Reported if (1) >= few_min opens (EEXIST), repeated_min locks (EAGAIN, EACCES) or calls_min queries (ENOENT) \
-         of a process fail, >= 1 per poll_interval_ns, until one succeeds; (2) in <= quarter_share of windows between, the \
+         of a process fail, >= 1 per poll_interval_ns and spread over time, until one succeeds; (2) in <= quarter_share of windows between, the \
          process moves data or uses other files, and ranks do not synchronize; (3) the process does not create the \
          file; or (4) the trace shows the end of another process's call on the file, or rename in its folder, with \
          few_min failures, 1 per poll_interval_ns, or several_min waits, or as many of >= repeated_min failures for the \
@@ -255,19 +262,20 @@ codes! {
         "Call H5Fflush once when a step is complete; closing a file writes all of it.",
         "own rule; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",
-        "A header, an index or a record count is rewritten between records.",
-        "Reported if writes of one size class (a factor of two) of a process to a file (1) are >= calls_min, and > 2 \
-         per open; (2) lie in a range of <= small_bytes and write that range >= few_min times; (3) are third_share to \
-         treble_ratio per other write; (4) lie in <= quarter_share x the bytes of the other writes. Saving: time of \
-         these writes, without outliers, x (1 - 1 / writes).",
-        "Write the header when the file is closed, or once per many records.",
+        "A header, an index, a record count or a state is rewritten in place.",
+        "Reported if writes of one size class (powers of two) of a process to a file (1) are >= calls_min, and > 2 per \
+         open; (2) have a range (first to last byte) of <= small_bytes, and move >= few_min x its length; (3) are >= \
+         third_share x the number of other writes to the file; (4) have a range of <= quarter_share x the bytes of the \
+         other writes; or are >= treble_ratio x as many, with a range of <= double_ratio x one such write. Saving: time \
+         of these writes, without outliers, x (1 - 1 / writes).",
+        "Write these bytes when the file is closed, or once per many records.",
         "own rule: only the last version counts";
     STREAM_BUFFER = "DXT-V030",
         "C streams flush or fill small buffers too often.",
         "Reported if, of reads (or writes) of C streams of < small_bytes, (1) >= more_calls_min, but less than half, are \
-         outliers (DXT-V002); (2) outliers take >= most_share of the time; (3) <= small_bytes move per outlier; (4) the \
-         mean outlier >= minor_share of the longest. Saving: outlier time x half_time_bytes / (half_time_bytes + bytes \
-         per outlier).",
+         requests; (2) outliers (DXT-V002) take >= most_share of the time; (3) <= small_bytes move per request; with \
+         requests = time of all outliers / duration of a usual outlier (half of their time is in shorter ones). Saving: \
+         outlier time x half_time_bytes / (half_time_bytes + bytes per request).",
         "Set a larger buffer with setvbuf(3) before the first access; do not call fflush between records.",
         "own rule; setvbuf(3)";
     MANY_AGGREGATORS = "DXT-V031",
@@ -294,8 +302,7 @@ codes! {
         "Collective MPI-IO calls move few bytes of all ranks together.",
         "Reported if collective reads (or writes) that the program makes on a file, with >= 2 ranks, (1) are >= \
          many_calls_min per rank; (2) move <= small_bytes of all ranks together per call, on average. Saving: time of \
-         requests of < block_bytes inside these calls, without outliers, x half_time_bytes / (half_time_bytes + \
-         size).",
+         requests of < block_bytes inside these calls x half_time_bytes / (half_time_bytes + size).",
         "Combine the data of many steps, and read or write them in one collective call.",
         "own rule: each call costs a data exchange and a request";
     READ_BEFORE = "DXT-V034",
@@ -322,10 +329,10 @@ codes! {
         "Processes were ready to run but waited for a processor.",
         "Reported if, over intervals between two samples of a thread with run + wait >= half_share x length or wait \
          >= barely_share x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). No \
-         other finding's saving includes waits for a processor: calls with time c in an interval of length l lose \
-         wait x c / l, first of their time above the median of >= calls_min peers. Saving: waits / length of a node's \
-         processes (each by its thread that waits most) x time with such intervals, at the node with most. Traces \
-         without samples have no such finding.",
+         other finding's saving includes waits for a processor: calls lose the share wait / (run + wait) of their time \
+         beyond the interval's sleep, first of their time above the median of >= calls_min peers. Saving: waits / length of a node's \
+         processes (each by its thread that waits most), without the part of each process's time in collective MPI \
+         calls, x time with such intervals, at the node with most.",
         "Start fewer processes or threads per node, bind them to CPUs of their own, and see what else runs there.",
         "Linux, Documentation/scheduler/sched-stats.rst; own rule: a thread without a CPU does not wait for storage";
     NO_OVERLAP = "DXT-V016",

@@ -19,7 +19,7 @@ pub fn saving(cube: &Cube<'_>, phases: &Work, slots: &Work, savings: &[(u32, f64
     let alone = cube.last_alone.filter(|_| !cube.slots.ranks_met).map_or(0.0, |last| saved_alone(cube, last, &counted));
     let low = low.max(alone);
     // At most the time of all calls: a call that begins in one time window may end in the next, so that windows can add up to more.
-    let most = (phases.critical() + waiting_ns).min(cube.run.length_ns() as f64);
+    let most = (phases.critical(cube) + waiting_ns).min(cube.run.length_ns() as f64);
     let (low, high) = ((low + waiting_ns).min(most) as u64, (high.max(low) + waiting_ns).min(most) as u64);
     let time: f64 = savings.iter().map(|(_, ns)| ns).sum();
     // With recorded synchronization points of all ranks, the saving is certain.

@@ -28,7 +28,10 @@ pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     }
     let file = |unit: &Unit| if let Unit::File(file) = unit { Some(*file) } else { None };
     let files: BTreeSet<FileId> = std::iter::once(&slow.unit).chain(&slow.more).map(file).collect::<Option<_>>()?;
-    if cube.run.processes.len() < 2 {
+    let mut processes = of_classes(cube, slow).map(|cell| cell.process);
+    // A process without peers is slow on none of its other files.
+    let first = processes.next();
+    if processes.all(|other| Some(other) == first) {
         return None;
     }
     let mut users: BTreeMap<FileId, BTreeSet<ProcessId>> = BTreeMap::new();
@@ -55,8 +58,7 @@ pub(super) fn sole_user(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
 /// Returns the process that alone has calls of the slow classes on a storage target, and on no other target; `None` if there is no such
 /// process.
 fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
-    let is = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
-    let all = || cube.cells.iter().filter(is);
+    let all = || of_classes(cube, slow);
     let first = all().find(|cell| slow.more.is_empty() && slow.unit.has(cube, cell))?;
     let (process, [target]) = (first.process, first.targets.as_slice()) else { return None };
     let both = |cell: &Cell| (cell.process == process, cell.targets == [*target]);
@@ -71,10 +73,15 @@ fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     Some(SoleUser::EitherOnTarget(process, *target))
 }
 
+/// Returns the cells (groups of similar calls) of the slow classes.
+fn of_classes<'c>(cube: &'c Cube<'_>, slow: &Effect) -> impl Iterator<Item = &'c Cell> {
+    let classes: BTreeSet<Class> = slow.by.iter().map(|(class, ..)| *class).collect();
+    cube.cells.iter().filter(move |cell| cell.leaf && classes.contains(&cell.class))
+}
+
 /// True if the process makes at least `several_min` calls of the slow classes, of the same sizes, on other files than `file`.
 fn has_others(cube: &Cube<'_>, slow: &Effect, file: FileId, process: ProcessId) -> bool {
-    let of_class = |cell: &&Cell| cell.leaf && slow.by.iter().any(|(class, ..)| *class == cell.class);
-    let mine = || cube.cells.iter().filter(of_class).filter(|cell| cell.process == process);
+    let mine = || of_classes(cube, slow).filter(|cell| cell.process == process);
     let sizes: BTreeSet<(Class, u8)> =
         mine().filter(|cell| cell.file == file).map(|cell| (cell.class, cell.size)).collect();
     let others = mine().filter(|cell| cell.file != file && sizes.contains(&(cell.class, cell.size)));

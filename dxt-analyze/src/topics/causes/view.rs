@@ -7,6 +7,7 @@ use super::shape::aliasing;
 use crate::cube::Cube;
 use crate::cube::reading::cells;
 use crate::cube::reading::depths::Depths;
+use crate::cube::reading::episodes::{self, Episodes};
 use crate::cube::reading::phases::{self, Phases};
 use crate::cube::reading::questions::{self, Found, Questions};
 use crate::cube::reading::read_before::{self, ReadBefore};
@@ -25,18 +26,25 @@ use std::cmp::Reverse;
 
 together!(
     /// Analyses of the first pass over the trace, and their results.
-    First, FirstRead { phases, durations, questions, read_before }
+    First, FirstRead { phases, durations, questions, read_before, episodes }
 );
 
 /// Type of [`First`] for this command: the analyses of the first pass over the trace.
-pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore>;
+pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore, Episodes>;
 /// Type of [`FirstRead`] for this command: partial results of the first pass over the trace.
-pub(super) type ReadFirst = FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial>;
+pub(super) type ReadFirst =
+    FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial, episodes::Partial>;
 
 impl ReadsFirst {
     pub(super) fn new(run: &Run) -> Self {
         let (questions, read_before) = (Questions::new(run), ReadBefore::new(run));
-        Self { phases: Phases::new(run), durations: Durations::new(run), questions, read_before }
+        Self {
+            phases: Phases::new(run),
+            durations: Durations::new(run),
+            questions,
+            read_before,
+            episodes: Episodes::new(run),
+        }
     }
 }
 
@@ -53,14 +61,16 @@ pub struct Frame {
     pub found: Vec<Found>,
     /// Blocks that processes overwrite completely right after reading them, by process and file.
     pub read_before: read_before::Partial,
+    /// Time of calls that processes repeat after each open of a file, by process and stream, ns.
+    pub repeated: episodes::Partial,
 }
 
 impl Frame {
     pub(super) fn of(run: &Run, read: ReadFirst, questions: &Questions) -> Self {
-        let FirstRead { mut phases, durations, questions: kept, read_before } = read;
+        let FirstRead { mut phases, durations, questions: kept, read_before, episodes: repeated } = read;
         let gaps = phases.gaps();
         let found = questions.found(run, kept);
-        Self { gaps, slots: phases.slots(run), usual: durations.usual(&run.thresholds), found, read_before }
+        Self { gaps, slots: phases.slots(run), usual: durations.usual(&run.thresholds), found, read_before, repeated }
     }
 }
 
@@ -107,7 +117,7 @@ impl<'a> CausesReport<'a> {
         cube.grow_with_depth = grow_with_depth;
         cube.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
         cube.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &cube.slots))).into();
-        (cube.found, cube.read_before) = (frame.found, frame.read_before);
+        (cube.found, cube.read_before, cube.repeated) = (frame.found, frame.read_before, frame.repeated);
         let claims = claims(&cube, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));

@@ -71,7 +71,8 @@ codes! {
         "A random write begins before the end of the same thread's previous write of the file, and not at its first \
          byte. Reported if (1) random writes > random_share of the writes with a previous one; (2) random writes > \
          random_min. Saving: 2 x the random share of the write time (at most 1) x (time of writes < large_bytes minus \
-         the time of the same bytes in the run's writes >= large_bytes), without files of <= small_bytes.",
+         the time of the same bytes in the run's writes >= large_bytes), without files of <= small_bytes and \
+         synchronous writes (DXT-V020).",
         "Sort requests by offset, or use collective MPI-IO, which sorts them.",
         "Drishti P13, P14";
     SHARED_INDEPENDENT = "DXT-C010",
@@ -195,7 +196,8 @@ codes! {
          piece of 1 MiB. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
          traffic_min_bytes; or, in `report`, if half of the processes, and >= calls_min, read (3) a range of <= \
          calls_min x the mean read, by reads of < block_bytes; or (4) one range of <= block_read_bytes. Saving: time \
-         of these reads x (1 - 1 / readers), plus the time that other requests wait behind them.",
+         of these reads x (1 - 1 / readers), plus the time that other requests wait behind them; without ranks: time of \
+         reads x common bytes / bytes read.",
         "Read once and broadcast, or read collectively.",
         "One reading and a broadcast move the same bytes once";
     READ_BACK = "DXT-C026",
@@ -267,10 +269,11 @@ codes! {
         "pread(2) and pwrite(2) take the offset and save the seek";
     REPEATED_OPENS = "DXT-C034",
         "A process opens a file repeatedly.",
-        "Reported if (1) opens of one file by one process >= opens_per_file; or, in `report`, (2) these opens >= few_min, \
-         outside MPI-IO; or (3) >= few_min by every rank, through MPI-IO. Saving: time of opens and closes x (1 - 1 / \
-         opens), per process and file; for (3), also the least time that a rank spends in MPI-IO's opens and closes \
-         outside system calls.",
+        "Reported if (1) opens of a path by one process >= opens_per_file; or, by `report`, (2) successful opens >= \
+         few_min, outside MPI-IO; or (3) opens >= few_min by every rank, through MPI-IO. Saving: time of opens and \
+         closes x (1 - 1 / opens), per process and path, and of seeks, queries and reads that repeat (at the same \
+         offset) one of the last calls_min opens, without reads if each open reads the whole file; for (3), also the \
+         least time that a rank spends in MPI-IO's opens and closes outside system calls.",
         "Keep the file open between accesses.",
         "Each open sends a request to the metadata server, and each close may write the cache back";
     OPEN_PER_ACCESS = "DXT-C035",
@@ -304,9 +307,10 @@ codes! {
         "Reported if (1) windows of 1/65,536 of the trace in which one process reads or writes >= serial_share of \
          those in which any does; and (2) these windows >= phases_min_ns, in `report` also the saving >= third_share \
          of the busy time; or, in `report`, (3) in a phase, >= few_min ranks (all, or those of a file) are in calls \
-         for >= most_share of the time, their spans (first to last call) add up to <= similar_ratio x that time, and \
-         in >= most_share of changes, the next rank starts at once. Saving: sum of the ranks' times minus the \
-         longest, at most what ranks wait.",
+         for >= most_share of the time, all spans (first to last call) but the longest add up to <= that time without \
+         the longest / most_share, and in >= most_share of changes, the next rank starts at once. In `report` not if \
+         processes wait for a processor for >= half_share of the busy time on average, unless the saving is >= \
+         most_share x what it is at most. Saving: sum of the ranks' times minus the longest, at most what ranks wait.",
         "Let ranks move their parts at the same time.",
         "While one process moves bytes, the other ranks and most storage targets idle";
 }

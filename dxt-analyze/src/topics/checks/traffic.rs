@@ -166,7 +166,7 @@ fn common(m: &Measured<'_>, out: &mut Verdicts) {
     let found = (part >= least && moved >= m.least.traffic_min_bytes).then(|| {
         let named = files.iter().take(NAMED_EXAMPLES);
         let named = named.map(|&(bytes, readers, file)| (m.name(file), bytes, readers));
-        let words = words::common_reads(moved, part, &named.collect::<Vec<_>>());
+        let words = words::common_reads(m.run.ranks() > 0, moved, part, &named.collect::<Vec<_>>());
         m.costly(code, words, About { bytes: Some(moved), ..About::default() }, cost)
     });
     out.add(check, code, Amount::Ratio(part), Amount::Ratio(least), format!("{} read", units::bytes(all)), found);

@@ -21,7 +21,7 @@ pub enum How {
 }
 
 impl How {
-    /// Returns the name of the matching criterion for tables.
+    /// Returns the name, as shown in tables, of the criterion by which files of the two runs are matched.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

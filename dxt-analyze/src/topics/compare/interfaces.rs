@@ -56,7 +56,7 @@ pub fn directions(before: &[RunRow], after: &[RunRow]) -> Vec<Direction> {
         let change = both.map(|(one, two)| two.bandwidth / one.bandwidth - 1.0);
         let text = |way: &Option<Way>| way.as_ref().map_or_else(|| "none".to_owned(), words);
         let more = change.map_or(String::new(), |change| format!("; bandwidth {:+.1} %", change * 100.0));
-        let line = format!("{op}: {} before, {} now{more}", text(&before), text(&after));
+        let line = format!("{op}: {} before, {} now{more} (times summed over processes)", text(&before), text(&after));
         (before.is_some() || after.is_some()).then_some(Direction { op, before, after, change, line })
     };
     ["read", "write"].into_iter().filter_map(of).collect()

@@ -66,7 +66,7 @@ impl Days {
         // Readers of `*/jobs.parquet` could not distinguish day directories from single tables.
         ensure!(
             !place.join("jobs.parquet").exists(),
-            "{} has tables that were not collected with --incremental: name another directory",
+            "{} has tables that were not collected with --incremental: give another directory",
             place.display()
         );
         repair(place).with_context(failed)?;

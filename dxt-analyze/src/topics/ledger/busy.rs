@@ -149,15 +149,14 @@ impl Analysis for Busy {
         let Some(now) = &mut partial.now else { return };
         let (streams, shift) = (&block.process.streams, block.process.shift_ns);
         let intervals = block.process.cpu.of_thread(block.process.tid(block.thread));
-        let mut waits = (0_u64, 0_u64);
+        let mut in_calls = vec![0_u64; intervals.len()];
         for row in block.rows() {
             let Some(stream) = streams.get(row.stream.index()) else { continue };
             let keeps = keeps_its_thread(block.run, stream);
             if looks.waits && keeps {
                 let (begin, end) = (row.start.saturating_add(shift), row.end.saturating_add(shift));
-                for (of, both_ns) in during(intervals, begin, end) {
-                    add(&mut waits.0, both_ns);
-                    add(&mut waits.1, of.waits_of(both_ns));
+                for (at, both_ns) in during(intervals, begin, end) {
+                    add(&mut in_calls[at], both_ns);
                 }
             }
             if looks.calls && keeps {
@@ -167,6 +166,11 @@ impl Analysis for Busy {
             }
         }
         if looks.waits {
+            let mut waits = (0_u64, 0_u64);
+            for (of, ns) in intervals.iter().zip(in_calls) {
+                add(&mut waits.0, ns);
+                add(&mut waits.1, of.waits_in(ns));
+            }
             partial.times.add_waits(block.number, waits);
         }
     }

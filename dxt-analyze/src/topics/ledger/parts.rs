@@ -28,8 +28,8 @@ pub struct Parts {
     pub system_ns: u64,
     /// Time in MPI-IO and HDF5 calls outside of system calls and waiting, ns: exchanging data, copying, the library's own work.
     pub library_ns: u64,
-    /// Time ready to run but waiting for a processor, ns, which no other part includes: waits between two samples of a thread are divided
-    /// over its time in calls and outside of them in proportion.
+    /// Time ready to run but waiting for a processor, ns, which no other part includes. Waits between two samples of a thread are taken out
+    /// of its calls as [`crate::model::Interval::waits_in`] says, and the others out of the time outside of calls.
     pub cpu_wait_ns: u64,
     /// True if calls may be missing from the trace; their time is then in `no_io_ns`.
     #[serde(skip)]

@@ -111,6 +111,19 @@ pub fn lead(ledger: &Ledger) -> String {
     )
 }
 
+/// Returns a sentence like that of [`lead`] for a job without MPI, such as a script: its processes may be short, so that a mean over them says
+/// little. `io_ns`: time in calls of those processes that run one after another, and take longest.
+#[must_use]
+pub fn lead_of_script(ledger: &Ledger, io_ns: u64, run_ns: u64) -> String {
+    format!(
+        "I/O takes {} of the run time ({} of {}; of processes that run at the same time, the slowest counts); below, the \
+         mean over processes",
+        percent(crate::shared::ratio::share(io_ns, run_ns), ledger.missing.at_least()),
+        units::duration(io_ns),
+        units::duration(run_ns)
+    )
+}
+
 impl Report for LedgerReport {
     fn view(&self) -> View {
         let result = &self.result;
@@ -154,7 +167,7 @@ fn remarks(ledger: &Ledger) -> Vec<String> {
     }
     if !ledger.knows_inside {
         out.push(
-            "calls of HDF5 and PnetCDF are left out: the log does not show which MPI-IO and POSIX calls were made inside them, and time would count twice"
+            "this table omits calls of HDF5 and PnetCDF: the log does not show which MPI-IO and POSIX calls were made inside them, and time would count twice"
                 .into(),
         );
     }

@@ -2,6 +2,7 @@
 
 use crate::session::{Inputs, Output};
 use crate::topics::outliers::distribution::Metric;
+use crate::topics::outliers::units::UnitKind;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -19,6 +20,19 @@ pub enum By {
     Ost,
     /// Files, by modified z-scores
     File,
+}
+
+impl By {
+    /// Returns the kind of the units to compare; `None` if single operations are compared.
+    pub(crate) fn kind(self) -> Option<UnitKind> {
+        match self {
+            Self::Op => None,
+            Self::Rank => Some(UnitKind::Rank),
+            Self::Node => Some(UnitKind::Node),
+            Self::Ost => Some(UnitKind::Target),
+            Self::File => Some(UnitKind::File),
+        }
+    }
 }
 
 /// Command line of `outliers`

@@ -17,7 +17,7 @@ codes! {
         "A rank is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median rank. Reported if (1) ranks >= \
          units_min_sample; (2) z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) q <= \
-         false_discovery_rate; or, in `report`, (5) of >= 3 ranks with >= several_min calls, <= half are >= \
+         false_discovery_rate; or (5) of >= 3 ranks with >= several_min calls, <= half are >= \
          min_slowdown, each at p <= false_discovery_rate / (4 x ranks), or, of >= 8, with a gap to all others >= \
          max(log_gap, their range); or (6) of >= 8 with >= many_calls_min calls, <= quarter_share likewise by total \
          time; or (7) one rank has >= most_share of >= few_min outliers (DXT-V002). Saving: time minus the time at the median slowdown.",
@@ -28,7 +28,7 @@ codes! {
         "A node is slower than the others at the same operations.",
         "Slowdown: time / time of the same calls, by request size, at the median node. Reported if (1) nodes >= \
          units_min_sample; (2) z-score of ln(slowdown) >= modified_z; (3) slowdown >= min_slowdown; and (4) q <= \
-         false_discovery_rate; or, in `report`, (5) as for DXT-O002; or (6) of >= 3 nodes, <= quarter_share by total \
+         false_discovery_rate; or (5) as for DXT-O002; or (6) of >= 3 nodes, <= quarter_share by total \
          time; or (7) one node has >= most_share of >= few_min outliers (DXT-V002); or (8) all ranks of <= half of \
          the nodes are slower than all other ranks by >= half_share of the range of the others. Saving: time minus \
          that of the same calls at the median slowdown.",
@@ -37,7 +37,7 @@ codes! {
     SLOW_TARGET = "DXT-O004",
         "A storage target (OST) is slower than the others at the same operations.",
         "Slowdown as for DXT-O002, over targets. Reported if (1) targets >= units_min_sample; (2) z-score >= modified_z; (3) \
-         slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or, in `report`, (5) to (7) as for DXT-O002, \
+         slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or (5) to (7) as for DXT-O002, \
          but >= max(slower_ratio, min_slowdown), or, of two targets, >= max(double_ratio, min_slowdown), also in the \
          target's fastest calls, or more than its load explains. Calls on several targets count for each; of the sets \
          with a target, the least slow decides. Overloaded: the target's calls would usually take >= double_ratio x \
@@ -48,7 +48,7 @@ codes! {
     SLOW_FILE = "DXT-O005",
         "A file, a part of it, or a folder of files is slower than others at the same operations.",
         "Slowdown as for DXT-O002, over files. Reported if (1) files >= units_min_sample; (2) z-score >= modified_z; \
-         (3) slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or, in `report`, (5) slowdown >= \
+         (3) slowdown >= min_slowdown; and (4) q <= false_discovery_rate; or (5) slowdown >= \
          slower_ratio (folders of >= 2 files: >= double_ratio) at p <= false_discovery_rate / (4 x files). A slow \
          file that only one rank uses is a slow rank (DXT-O002) if that rank makes < several_min such calls on other \
          files, or if opens and closes take >= max(slower_ratio, slowdown^half_share) x the usual time; else both are \

@@ -5,9 +5,9 @@ use super::distribution::{GroupSample, Metric};
 use super::row::OutlierRow;
 use super::shared_traits::{Population, shared_traits};
 use super::units::stragglers::Straggler;
-use super::units::{UnitGroup, UnitKind, Verdict};
+use super::units::{UnitGroup, Verdict};
 use super::worst::{Fence, GroupWorst, Slow};
-use crate::findings::{About, Code, Finding, Severity, Words};
+use crate::findings::{About, Code, Finding, Severity};
 use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileLayout, Run};
 use crate::shared::completeness::Completeness;
@@ -17,9 +17,6 @@ use crate::thresholds::Thresholds;
 use crate::words::outliers::{self as words, Beyond};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Maximum number of findings listed per group; the last finding gives the number of further outliers.
-const LISTED: usize = 10;
 
 /// Group of comparable operations (same layer, name and call variant) and its outliers.
 #[derive(Clone, Debug, Serialize)]
@@ -185,50 +182,6 @@ pub fn operation_findings(
         })
     };
     groups.iter().filter_map(finding).collect()
-}
-
-/// Returns findings on slow units (ranks, nodes, targets or files); `io_ns` is the time that all processes spent in the compared
-/// operations.
-#[must_use]
-pub fn unit_findings(kind: UnitKind, groups: &[UnitGroup], io_ns: u64, least: &Thresholds) -> Vec<Finding> {
-    type Says = fn(&words::SlowUnit) -> Words;
-    let (code, word, says): (Code, &str, Says) = match kind {
-        UnitKind::Rank => (Code::SLOW_RANK, "rank", words::slow_rank),
-        UnitKind::Node => (Code::SLOW_NODE, "node", words::slow_node),
-        UnitKind::Target => (Code::SLOW_TARGET, "OST", words::slow_target),
-        UnitKind::File => (Code::SLOW_FILE, "file", words::slow_file),
-    };
-    let mut out = Vec::new();
-    for group in groups.iter().filter(|group| group.outliers > 0) {
-        let first = out.len();
-        for row in group.rows.iter().filter(|row| row.outlier).take(LISTED) {
-            let cost = u64::try_from(row.extra_ns).unwrap_or(0);
-            let about = About { operation: Some(group.group.title()), ..row.about(kind) };
-            let words = says(&words::SlowUnit {
-                unit: row.unit.clone(),
-                slower: row.slower,
-                sample: group.sample,
-                operation: group.group.title(),
-                window_ns: group.window,
-                operations: row.operations,
-                bytes: row.bytes,
-                time_ns: row.time_ns,
-                z: row.z.unwrap_or(0.0),
-                p: row.p.unwrap_or(1.0),
-                about: about.clone(),
-            });
-            out.push(Finding {
-                severity: Severity::of_cost(cost, io_ns, least),
-                cost_ns: Some(cost),
-                ..Finding::new(code, words).with(About { span_ns: group.window, ..about })
-            });
-        }
-        let more = group.outliers.saturating_sub((out.len() - first) as u64);
-        if let (Some(last), true) = (out.last_mut(), more > 0) {
-            last.evidence.push(words::more_outliers(more, word));
-        }
-    }
-    out
 }
 
 /// Converts a slow operation to the form that sentences and findings use.

@@ -1,6 +1,6 @@
 //! Command `outliers`: the passes over the trace for each kind of comparison, and the tables of the result.
 
-use super::args::{Args, By, Options, Spans};
+use super::args::{Args, Options, Spans};
 use super::tables::{box_table, operation_table, straggler_table, unit_table};
 use crate::exit::UsageError;
 use crate::findings::{self, Finding};
@@ -16,20 +16,19 @@ use crate::text::units;
 use crate::thresholds::Thresholds;
 use crate::topics::Outcome;
 use crate::topics::outliers::distribution::{Distribution, GroupSample, Metric};
-use crate::topics::outliers::result::{
-    OperationGroup, Outliers, fences, operation_findings, operation_groups, unit_findings,
-};
+use crate::topics::outliers::result::{OperationGroup, Outliers, fences, operation_findings, operation_groups};
 use crate::topics::outliers::row::OutlierRow;
 use crate::topics::outliers::shared_traits::populations;
 use crate::topics::outliers::units::stragglers::stragglers;
 use crate::topics::outliers::units::work::{self, with_missing};
-use crate::topics::outliers::units::{Met, UnitGroup, UnitKind, UnitRow, Verdict, Windows, Work, compare};
+use crate::topics::outliers::units::{Comparison, Met, UnitGroup, UnitKind, UnitRow, Verdict, Windows, Work, compare};
 use crate::topics::outliers::worst::{GroupWorst, Worst};
 use crate::topics::timeline::args::BINS;
 use crate::topics::verdict;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Result of `outliers`, and how to display its times.
 #[derive(Debug, Serialize)]
@@ -50,27 +49,29 @@ pub struct OutliersReport {
 pub fn outliers(args: &Args) -> Result<OutliersReport> {
     let run = crate::session::open(&args.inputs)?;
     let mut report = outliers_of(&run, &args.options)?;
-    verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
+    if args.options.by.kind().is_none() {
+        verdict::price(&run, args.options.layout.as_deref(), &args.output, &mut report.result.findings)?;
+    }
     Ok(report)
 }
 
-/// Compares operations, ranks, nodes, storage targets or files within a loaded run.
+/// Compares operations, ranks, nodes, storage targets or files within a loaded run. Findings on slow ranks, nodes, targets and files are
+/// those of the run's report.
 ///
 /// # Errors
 /// Fails if the layouts are invalid.
 pub fn outliers_of(run: &Run, args: &Options) -> Result<OutliersReport> {
-    let result = match args.by {
-        By::Op if args.windows.is_some() => {
+    let Some(kind) = args.by.kind() else {
+        if args.windows.is_some() {
             let text =
                 "--windows needs --by rank, node, ost or file; for single operations, select a time range with --time";
             return Err(UsageError(text.into()).into());
         }
-        By::Op => by_operation(run, args)?,
-        By::Rank => by_unit(run, args, UnitKind::Rank)?,
-        By::Node => by_unit(run, args, UnitKind::Node)?,
-        By::File => by_unit(run, args, UnitKind::File)?,
-        By::Ost => by_unit(run, args, UnitKind::Target)?,
+        return Ok(finished(run, args, by_operation(run, args)?));
     };
+    let found = verdict::with_code(run, args.layout.as_deref(), kind.code())?;
+    let mut result = by_unit(run, args, kind, &kind.named(&found))?;
+    result.findings = found;
     Ok(finished(run, args, result))
 }
 
@@ -159,7 +160,8 @@ fn operations(
     result
 }
 
-fn by_unit(run: &Run, args: &Options, kind: UnitKind) -> Result<Outliers> {
+/// Compares units (ranks, nodes, targets or files); `named`: names of those that the report's findings call slow.
+fn by_unit(run: &Run, args: &Options, kind: UnitKind, named: &BTreeSet<String>) -> Result<Outliers> {
     let groups = data_groups(run);
     let layouts = certain(crate::session::layouts(run, args.layout.as_deref())?);
     let windows = match args.windows {
@@ -173,7 +175,7 @@ fn by_unit(run: &Run, args: &Options, kind: UnitKind) -> Result<Outliers> {
     let analysis = Work { kind, groups: &groups, layouts: &layouts, windows: &windows };
     let (partial, lost) = scan(run, &analysis, &bar);
     drop(bar);
-    Ok(units(run, args, &analysis, partial, &lost))
+    Ok(units(run, args, &analysis, partial, &lost, named))
 }
 
 /// Builds the report on ranks, nodes, files or targets from the result of one pass.
@@ -184,16 +186,22 @@ pub(crate) fn units_from(
     partial: work::Partial,
     lost: &Lost,
 ) -> OutliersReport {
-    finished(run, args, units(run, args, analysis, partial, lost))
+    finished(run, args, units(run, args, analysis, partial, lost, &BTreeSet::new()))
 }
 
-fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial, lost: &Lost) -> Outliers {
+fn units(
+    run: &Run,
+    args: &Options,
+    analysis: &Work<'_>,
+    partial: work::Partial,
+    lost: &Lost,
+    named: &BTreeSet<String>,
+) -> Outliers {
     let (kind, windows) = (analysis.kind, analysis.windows);
     let (work, unsure) = with_missing(run, analysis, partial);
-    let times = work.values().flat_map(|units| units.values()).flat_map(|unit| unit.values());
-    let io_ns = times.map(|cell| cell.time_ns).sum::<Sum>().get();
     let mut result = empty(run, args, lost);
-    let judged = |met| compare(run, kind, args.metric, windows, &work, met, args.top);
+    let of = Comparison { run, kind, metric: args.metric, windows, named, top: args.top };
+    let judged = |met| compare(&of, &work, met);
     result.units = judged(None);
     // Slow targets are searched for only if a unit is an outlier that they may explain.
     let blames = kind != UnitKind::Target && result.units.iter().any(|group| group.outliers > 0);
@@ -201,7 +209,6 @@ fn units(run: &Run, args: &Options, analysis: &Work<'_>, partial: work::Partial,
         result.units = judged(Some(&met));
     }
     result.stragglers = stragglers(&result.units);
-    result.findings = unit_findings(kind, &result.units, io_ns, &run.thresholds);
     result.nothing = nothing(run, kind, work.is_empty());
     let texts = [
         (

@@ -22,11 +22,13 @@ codes! {
         "Simulate the size with `dxt-analyze stripes --what-if`, then create a directory with such stripes (`lfs setstripe -S`) and copy the file there.",
         "IOSIG, with the stripe sizes that Lustre can have";
     SAME_BYTES = "DXT-I004",
-        "All ranks read the same bytes of a file.",
-        "Reported if (1) ranks with the same pattern and offsets >= 3; (2) bytes that each reads >= 1 MiB; (3) the \
+        "Several ranks read the same bytes of a file.",
+        "Reported if (1) ranks have the same pattern and offsets, also of a single read; (2) distinct bytes x \
+         (ranks - 1) >= traffic_min_bytes, and with repeats >= traffic_share of all bytes on the file; (3) the \
          pattern has no writes. The finding replaces one on a busy target (DXT-V006) if >= 50 % of the waits there \
-         are in these reads, or one on a slow target (DXT-O004) if >= 90 % are. Saving: 0.85 x read time x (1 - 1 / \
-         readers), or, if the usual read takes >= 2 x the fastest, the time beyond the fastest, if more.",
+         are in these reads, or one on a slow target (DXT-O004) if >= 90 % are. Saving: nearly_all_share x read time x share of \
+         these bytes x (1 - 1 / ranks), or, if the usual read takes >= 2 x the fastest, the time beyond the \
+         fastest, if more.",
         "Let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job begins.",
         "IOSIG: files that are shared for reading";
     ONE_CALL = "DXT-I003",

@@ -20,8 +20,8 @@ enum Member {
     /// Reads or writes that belong to the signature with the first index, on a file with MPI file views with the second index (see
     /// [`Views`]).
     Viewed(u32, u32),
-    /// Calls that change the MPI file view of the file with this index.
-    Tells(u32, Reported),
+    /// Calls that change the MPI file view in force on the file with this index, and their kind.
+    ChangesView(u32, Reported),
 }
 
 /// Signatures of a process: each stream (one operation, file and caller) belongs to the signature of its file, interface and caller.
@@ -58,7 +58,7 @@ impl Places {
             let op = run.op(stream);
             let viewed = views.number(stream.file);
             if let Some(reported) = reported(op, stream).filter(|_| stream.chosen) {
-                return viewed.map_or(Member::None, |number| Member::Tells(number, reported));
+                return viewed.map_or(Member::None, |number| Member::ChangesView(number, reported));
             }
             let Some(layer) = op.layer.filter(|_| is_data(op, stream)) else { return Member::None };
             let key = (stream.file, layer, stream.within());
@@ -82,7 +82,7 @@ impl Places {
     pub(super) fn get(&self, stream: StreamIx) -> Option<u32> {
         match self.of_stream.get(stream.index())? {
             Member::At(place) | Member::Viewed(place, _) => Some(*place),
-            Member::None | Member::Tells(..) => None,
+            Member::None | Member::ChangesView(..) => None,
         }
     }
 
@@ -124,7 +124,7 @@ impl Reading {
                 let known = self.state.apply(block.run, number, &mut access);
                 Taken::Access(place, access, known)
             }),
-            Member::Tells(number, reported) => {
+            Member::ChangesView(number, reported) => {
                 self.state.tell(&places.views, number, reported, row.offset);
                 Taken::Nothing
             }

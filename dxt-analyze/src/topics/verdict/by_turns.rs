@@ -1,6 +1,5 @@
 //! Distinguishes ranks that wait for each other's I/O from ranks that happen to do I/O at different times.
 
-use super::counterfactual::DATA;
 use crate::cube::Cube;
 use crate::model::ProcessId;
 use crate::replay::turns;
@@ -13,7 +12,20 @@ use rustc_hash::FxHashMap;
 /// `beside_ns`: time saved if all ranks' calls overlapped.
 pub(super) fn takes_turns(cube: &Cube<'_>, beside_ns: f64, least: f64) -> bool {
     let busy = cube.slots.busy_without_pause().iter().copied().sum::<Sum>().get();
-    cube.run.ranks() > 1 && beside_ns >= busy as f64 * least && !are_beside_by_chance(cube)
+    // Ranks that share processors cannot all work at once, but are rarely one after another throughout.
+    let (thresholds, ranks) = (&cube.run.thresholds, cube.run.ranks().max(1) as f64);
+    let throughout = beside_ns >= busy as f64 * (1.0 - 1.0 / ranks) * thresholds.most_share;
+    cube.run.ranks() > 1
+        && beside_ns >= busy as f64 * least
+        && !are_beside_by_chance(cube)
+        && (throughout || waits_for_processors_ns(cube) < busy as f64 * thresholds.half_share)
+}
+
+/// Returns the mean time in which a process was ready but waited for a processor, ns: processes that share processors work one after
+/// another, too.
+fn waits_for_processors_ns(cube: &Cube<'_>) -> f64 {
+    let intervals = cube.run.processes.iter().flat_map(|process| process.cpu.threads()).flatten();
+    intervals.map(|of| of.wait_ns).sum::<Sum>().get() as f64 / cube.run.processes.len().max(1) as f64
 }
 
 /// True if the overlap of ranks' calls, or the lack of it, may be due to chance: then the ranks do not wait for each other.
@@ -31,9 +43,8 @@ fn are_beside_by_chance(cube: &Cube<'_>) -> bool {
     // Mean number of other ranks in calls while any rank is.
     let more = |anybody: f64| (all / anybody.max(f64::MIN_POSITIVE) - 1.0).max(0.0);
     let by_chance = more(1.0 - nobody);
-    // If few calls are expected to coincide, none coinciding proves nothing, unless one rank begins as another ends.
-    let calls = cube.cells.iter().filter(|cell| cell.leaf && DATA.contains(&cell.class));
-    let calls = calls.map(|cell| cell.sums.calls).fold(0, u64::saturating_add) as f64;
+    // If few turns are expected to coincide, none coinciding proves nothing, unless one rank begins as another ends.
     more(anybody) > by_chance * thresholds.half_share
-        || calls * by_chance < thresholds.few_min as f64 && turns::handed_on(cube) < thresholds.half_share
+        || turns::turns(cube) as f64 * by_chance < thresholds.few_min as f64
+            && turns::handed_on(cube) < thresholds.half_share
 }

@@ -168,7 +168,19 @@ impl<'g, 'a> Mending<'g, 'a> {
             *all.entry(whose(cell)).or_default() += cell.time_ns();
         }
         let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
+        // Several processes read only these bytes of all that are read of the named file.
+        let all_read = file.and_then(|file| self.read.get(&file)).copied().unwrap_or_default();
+        let several = |cell: &Cell| match (about.processes, about.bytes) {
+            (Some(readers), Some(bytes)) if whose(cell).is_none() => {
+                (readers.max(1) as f64, (bytes as f64 / all_read.max(1) as f64).min(1.0))
+            }
+            _ => (self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64, 1.0),
+        };
         let cost = |cell: &Cell| {
+            if rule.counterfactual == Counterfactual::Shared {
+                let (readers, part) = several(cell);
+                return part * (1.0 - 1.0 / readers);
+            }
             let (whose, time) = (whose(cell), all.get(&whose(cell)).copied().unwrap_or_default());
             let cost = whose.map_or(finding.cost_ns, |file| others.get(&file).copied().flatten());
             cost.map_or(unknown, |cost| cost as f64 / time.max(1.0)).min(1.0)
@@ -247,13 +259,17 @@ impl<'g, 'a> Mending<'g, 'a> {
     }
 
     /// Returns the time that a cell (similar calls of one process) would save under `counterfactual`, ns. `cost`: part of the cell's time
-    /// that the finding's own cost covers.
+    /// that the finding's own cost covers; of reads by several processes, that all but one of them need not make.
     fn less(&self, counterfactual: Counterfactual, (index, cell): (u32, &Cell), cost: f64) -> f64 {
         let thresholds = &self.cube.run.thresholds;
         let (time, calls) = (self.usual(index, cell), cell.sums.calls as f64);
         match counterfactual {
             Counterfactual::Tiny if !cell.is_below(thresholds.small_bytes) => 0.0,
-            Counterfactual::Large | Counterfactual::Tiny if self.whole.has(thresholds, cell) => 0.0,
+            Counterfactual::Large | Counterfactual::Tiny
+                if self.whole.has(thresholds, cell) || self.cube.only_copies(cell) =>
+            {
+                0.0
+            }
             Counterfactual::Large | Counterfactual::Tiny if cell.is_below(thresholds.direct_bytes) => {
                 self.if_large(index, cell)
             }
@@ -269,6 +285,8 @@ impl<'g, 'a> Mending<'g, 'a> {
             {
                 0.0
             }
+            // A synchronous write waits for storage in any order.
+            Counterfactual::Random if self.cube.stream(cell).is_some_and(|stream| stream.manner.is_through()) => 0.0,
             // Programs cannot gather writes that HDF5 makes itself: only chunks and caches can.
             Counterfactual::Rows if self.cube.stream(cell).is_some_and(|stream| stream.in_hdf5) => 0.0,
             // A file that is in the page cache as a whole is read in any order.
@@ -289,10 +307,9 @@ impl<'g, 'a> Mending<'g, 'a> {
             Counterfactual::Shared => {
                 let alone = self.alone(cell);
                 let waits = alone > 0.0 && cell.usual_ns >= alone * thresholds.double_ratio;
-                let readers = self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64;
                 let first = if self.reread { self.first_reads(cell.file) } else { 1.0 };
-                let by_parts = time * first * (1.0 - 1.0 / readers) * thresholds.nearly_all_share;
-                if waits { by_parts.max((cell.time_ns() - alone * calls) * first) } else { by_parts }
+                let by_parts = time * first * cost * thresholds.nearly_all_share;
+                if waits { by_parts.max((cell.time_ns() - alone * calls) * first * cost) } else { by_parts }
             }
             Counterfactual::Once => {
                 let all = self.calls.get(&(cell.process, cell.stream)).copied().unwrap_or(1).max(1);

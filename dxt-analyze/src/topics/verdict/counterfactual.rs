@@ -84,7 +84,7 @@ const RULES: &[ForCodes] = &[
     (&[Code::SERIALISED, Code::SERIAL], DATA, None, Counterfactual::Parallel),
     (&[Code::AGGREGATORS, Code::FEW_AGGREGATORS], DATA, Some(true), Counterfactual::Spread),
     (&[Code::BUFFER_SIZE, Code::SIEVING_BLOCK], DATA, Some(true), Counterfactual::Waiting),
-    (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD], READS, None, Counterfactual::ByCost),
+    (&[Code::REREAD, Code::READ_BACK, Code::READ_AHEAD, Code::COMMON_READS], READS, None, Counterfactual::ByCost),
     (&[Code::ONE_CALL], DATA, None, Counterfactual::Large),
     (&[Code::OVERWRITTEN], WRITES, None, Counterfactual::ByCost),
     (&[Code::FALSE_SHARING, Code::LOCAL_SHARING], WRITES, None, Counterfactual::Handover),

@@ -11,6 +11,7 @@ use super::result::{SHOWN, Verdict, Weighed};
 use super::sentence::{sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, Weighing, is_general, weigh, weight};
+use crate::cube::Cell;
 use crate::findings::{Code, Finding, Severity};
 use crate::model::{Class, Run};
 use crate::replay::Work;
@@ -20,7 +21,7 @@ use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use crate::topics::Whole;
 use crate::topics::causes::claim::Claim;
-use crate::topics::ledger::view::lead;
+use crate::topics::ledger::view::{lead, lead_of_script};
 use crate::topics::report::{Job, Options};
 use anyhow::Result;
 use std::cmp::Reverse;
@@ -50,8 +51,7 @@ fn replacement<'v>(finding: &Finding, verdict: &'v Verdict) -> Option<&'v Findin
     let all = || verdict.findings.iter().flat_map(|weighed| [&weighed.finding].into_iter().chain(&weighed.also));
     let replaces = |other: &&Finding| {
         let (mine, theirs) = (finding.accused(), other.accused());
-        let same_unit =
-            mine.rank == theirs.rank && mine.ost == theirs.ost && (mine.rank.is_some() || mine.node == theirs.node);
+        let same_unit = mine.rank == theirs.rank && (mine.rank.is_some() || mine.node == theirs.node);
         let same_file = mine.file == theirs.file || mine.file.is_none() || theirs.file.is_none();
         superseded(finding.code) && other.code == finding.code && same_unit && same_file
     };
@@ -89,6 +89,18 @@ pub(crate) fn price(run: &Run, layout: Option<&Path>, output: &Output, findings:
         give_prices(&verdict(&crate::topics::whole(&Job::new(run, &options)?)?), findings);
     }
     Ok(())
+}
+
+/// Returns the findings with `code` of the report on `run`, including those that it shows beneath other findings. `layout`: file with stripe
+/// layouts.
+///
+/// # Errors
+/// Returns an error if the layouts are invalid.
+pub(crate) fn with_code(run: &Run, layout: Option<&Path>, code: Code) -> Result<Vec<Finding>> {
+    let options = Options::findings_only(layout);
+    let verdict = verdict(&crate::topics::whole(&Job::new(run, &options)?)?);
+    let all = verdict.findings.into_iter().flat_map(|weighed| std::iter::once(weighed.finding).chain(weighed.also));
+    Ok(all.filter(|finding| finding.code == code).collect())
 }
 
 /// Analyses `run` by all topics, and returns what `take` chooses from their results. The result's findings (selected by `findings`) get the
@@ -154,7 +166,9 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
             others.push(finding);
             continue;
         }
-        if claims.iter().any(|claim| claim.finding == finding) || superseded(finding.code) || is_no_advice(finding.code)
+        if claims.iter().any(|claim| claim.finding == finding)
+            || superseded(finding.code) && !is_of_processes(cube.run, finding.code)
+            || is_no_advice(finding.code)
         {
             continue;
         }
@@ -170,7 +184,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     super::wanted::joined(&cube.run.thresholds, &mut claims, &mut patterns);
     super::aliasing::reported(cube, &mut claims, &whole.stripes.result.files);
     super::interleaved::reported(&cube.run.thresholds, &mut claims, &mut patterns, &whole.stripes.result.files);
-    patterns = super::scratch::joined(cube, patterns);
+    patterns = super::scratch::joined(cube, patterns, &claims);
     // The last of alternating ranks arrives last, since it waits for a message: not a straggler.
     let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
     let always = patterns.iter().any(takes_turns);
@@ -192,8 +206,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     // A straggler that computes is not an I/O problem, and neither is a busy processor.
     let is_of_io = |card: &Card| ![Code::LATE_TO_MEET, Code::CPU_WAIT].contains(&card.finding.code);
     let most = cards.iter().filter(|card| is_of_io(card)).map(|card| saves(&card.finding)).max().unwrap_or(0);
-    let io_share = ledger.io_share.max(share(phases.critical() as u64, run_ns)).max(share(most, run_ns)).min(1.0);
-    let io_matters = io_share >= least.io_matters_share;
+    let io_share = ledger.io_share.max(share(phases.critical(cube) as u64, run_ns)).max(share(most, run_ns)).min(1.0);
+    let leaves = || cube.cells.iter().filter(|cell| cell.leaf);
+    let beside: f64 = leaves().filter(|cell| cube.computes_beside(cell.process)).map(Cell::time_ns).sum();
+    let beside_computing = beside > 0.0 && beside >= leaves().map(Cell::time_ns).sum::<f64>() * least.nearly_all_share;
+    let io_matters = io_share >= least.io_matters_share && !beside_computing;
     let outside =
         cards.iter().filter(|card| !is_of_io(card)).map(|card| saves(&card.finding)).fold(0, u64::saturating_add);
     let together = together.at_most(((io_share * run_ns as f64) as u64).saturating_add(outside));
@@ -221,7 +238,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         job: job_line(whole, run_ns),
         run_ns,
         ledger: ledger.job,
-        lead: lead(ledger),
+        lead: if cube.run.ranks() == 0 && ledger.processes > 1 && !ledger.missing.untimed {
+            lead_of_script(ledger, phases.critical(cube) as u64, run_ns)
+        } else {
+            lead(ledger)
+        },
         io_share,
         background_share: if ledger.knows_waits {
             0.0
@@ -230,6 +251,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         },
         untimed: ledger.missing.untimed,
         lower_bounds: ledger.missing.lower_bounds,
+        beside_computing,
         io_matters,
         sentence: String::new(),
         states: None,
@@ -248,9 +270,10 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
 /// Codes of claims (findings with their savings) that name one file and may occur for several files, so that they may be merged.
 const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
 
-/// True if two claims are the same finding with the same savings of the same calls.
+/// True if two claims of one code on one file save the same of the same calls, such as claims about its reads and about its writes.
 fn is_the_same(one: &Claim, other: &Claim) -> bool {
-    one.finding.is_same(&other.finding) && !one.savings.is_empty() && one.savings == other.savings
+    let about = |claim: &Claim| (claim.finding.code, claim.finding.about.file.clone());
+    about(one) == about(other) && !one.savings.is_empty() && one.savings == other.savings
 }
 
 /// True if `claim` is about all small requests, and a claim of `causes` with the same code saves nearly as much.
@@ -261,14 +284,19 @@ fn says_no_more(thresholds: &Thresholds, claim: &Claim, causes: &[Claim]) -> boo
     [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
 }
 
+/// True for findings of bytes that processes without ranks read one after another: [`crate::topics::causes`] only finds blocks that are read at
+/// the same time.
+fn is_of_processes(run: &Run, code: Code) -> bool {
+    let lasts = |process: &crate::model::Process| process.end_ns.saturating_sub(process.shift_ns) as f64;
+    // A shell, a launcher and a child at a time run together.
+    let few = || run.processes.iter().map(lasts).sum::<f64>() <= run.length_ns() as f64 * run.thresholds.treble_ratio;
+    code == Code::COMMON_READS && run.ranks() == 0 && few()
+}
+
 /// True for findings of other topics that [`crate::topics::causes`] replaces by better founded ones.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 17] = [
+    const CODES: [Code; 13] = [
         Code::SLOW_OPERATIONS,
-        Code::SLOW_RANK,
-        Code::SLOW_NODE,
-        Code::SLOW_TARGET,
-        Code::SLOW_FILE,
         Code::LATE_RANKS,
         Code::LOCK_TIME,
         Code::ONE_RANK,

@@ -51,5 +51,5 @@ pub(crate) mod typed;
 pub(crate) mod wanted;
 pub(crate) mod weigh;
 
-pub(crate) use judge::{findings, give_weight, price, top_codes, verdict, with_prices};
+pub(crate) use judge::{findings, give_weight, price, top_codes, verdict, with_code, with_prices};
 pub(crate) use result::Verdict;

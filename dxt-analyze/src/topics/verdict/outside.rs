@@ -38,7 +38,7 @@ impl Way {
 pub(crate) fn neither(whole: &Whole<'_>) -> f64 {
     let ledger = &whole.ledger.result;
     let mean = |ns: u64| ns as f64 / ledger.processes.max(1) as f64;
-    let inside = crate::replay::Work::of_those(&whole.causes.cube, |cell| cell.inside).critical()
+    let inside = crate::replay::Work::of_those(&whole.causes.cube, |cell| cell.inside).critical(&whole.causes.cube)
         + crate::topics::causes::shape::shared_records::beyond_mean_inside(whole.causes.cube.run);
     (mean(ledger.job.library_ns) - (inside - mean(ledger.job.system_ns)).max(0.0)).max(0.0)
 }

@@ -1,9 +1,11 @@
 //! Content of the verdict, the first screen of a report.
 
 use super::remedy::Remedy;
-use crate::findings::{Code, Finding, Saving};
+use crate::findings::{Code, Finding, Saving, Severity};
+use crate::limits::NAMED_EXAMPLES;
 use crate::topics::ledger::parts::Parts;
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// Number of cards (findings with their duplicates) on the first screen.
 pub(crate) const SHOWN: usize = 3;
@@ -17,6 +19,55 @@ pub(crate) struct Weighed {
     pub(crate) also: Vec<Finding>,
     /// Remedies: commands and settings to type.
     pub(crate) commands: Vec<Remedy>,
+}
+
+/// Codes of findings that name the same cause in different ways: size and order of requests, and collective calls, which would merge them;
+/// syncs; metadata calls.
+const SAME_CAUSE: [&[Code]; 3] = [
+    &[
+        Code::SMALL_READS,
+        Code::SMALL_WRITES,
+        Code::SMALL_SHARED_READS,
+        Code::SMALL_SHARED_WRITES,
+        Code::SLOW_SMALL_WRITES,
+        Code::READ_RUNS,
+        Code::WRITE_RUNS,
+        Code::STRIDED_READS,
+        Code::STRIDED_WRITES,
+        Code::RANDOM_READS,
+        Code::RANDOM_WRITES,
+        Code::ONE_CALL,
+        Code::INDEPENDENT,
+        Code::SHARED_INDEPENDENT,
+        Code::NO_BUFFERING,
+        Code::NO_MPIIO,
+        Code::NO_COLLECTIVE_READS,
+        Code::NO_COLLECTIVE_WRITES,
+    ],
+    &[Code::SYNC_TIME, Code::SYNC_PER_WRITE],
+    &[Code::METADATA_TIME, Code::METADATA_SHARE, Code::METADATA_RATE, Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS],
+];
+
+impl Weighed {
+    /// Returns the duplicates that name another cause, and are above info if only they are fixed; at most one per cause.
+    pub(crate) fn other_causes(&self) -> Vec<&Finding> {
+        let is_same = |one: Code, other: Code| {
+            one == other || SAME_CAUSE.iter().any(|codes| codes.contains(&one) && codes.contains(&other))
+        };
+        let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
+        let mut all: Vec<&Finding> =
+            self.also.iter().filter(|of| of.severity > Severity::Info && saves(of) > 0).collect();
+        all.sort_by_key(|of| Reverse(saves(of)));
+        let mut out: Vec<&Finding> = Vec::new();
+        for other in all {
+            let known = |of: &Finding| is_same(of.code, other.code);
+            if !known(&self.finding) && !out.iter().any(|of| known(of)) {
+                out.push(other);
+            }
+        }
+        out.truncate(NAMED_EXAMPLES);
+        out
+    }
 }
 
 /// Time in calls that no finding explains.
@@ -73,7 +124,10 @@ pub(crate) struct Verdict {
     /// Share of the run time with asynchronous operations (nonblocking, split and others) in flight: their time summed over operations,
     /// then divided by run time and number of processes. 0 if the trace has the program's waits for them.
     pub(crate) background_share: f64,
-    /// True if `io_share` is large enough to report.
+    /// True if nearly all calls are made beside a thread that computes all the time, so that faster calls would not shorten the run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) beside_computing: bool,
+    /// True if `io_share` is large enough to report, and calls are not only made beside computing.
     pub(crate) io_matters: bool,
     /// Sentence that states the verdict.
     pub(crate) sentence: String,
@@ -89,4 +143,29 @@ pub(crate) struct Verdict {
     pub(crate) rest: Option<Rest>,
     /// Gaps of the trace, in sentences.
     pub(crate) missing: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Explains, Words};
+
+    #[test]
+    fn other_causes_are_worth_it_and_each_is_named_once() {
+        let of = |code: Code, severity: Severity, saves_ns: u64| Finding {
+            severity,
+            saving: Some(Saving { saves_ns, saves_low_ns: None, saves_high_ns: None, explains: Explains::default() }),
+            ..Finding::new(code, Words::new("", ""))
+        };
+        let also = vec![
+            of(Code::SMALL_WRITES, Severity::High, 9),
+            of(Code::SYNC_TIME, Severity::Warn, 3),
+            of(Code::ONE_RANK, Severity::High, 5),
+            of(Code::SYNC_PER_WRITE, Severity::High, 4),
+            of(Code::STALL, Severity::Info, 8),
+        ];
+        let weighed = Weighed { finding: of(Code::WRITE_RUNS, Severity::High, 9), also, commands: Vec::new() };
+        let codes: Vec<Code> = weighed.other_causes().iter().map(|of| of.code).collect();
+        assert_eq!(codes, [Code::ONE_RANK, Code::SYNC_PER_WRITE]);
+    }
 }

@@ -8,8 +8,9 @@ use crate::topics::causes::claim::Claim;
 use crate::words::verdict::scratch_data;
 use std::collections::BTreeSet;
 
-/// Merges the claims (findings with their savings) about overwritten and about reread data, if both are about the same files.
-pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
+/// Merges the claims (findings with their savings) about overwritten and about reread data, if both are about the same files. Reads that
+/// writes of parts of blocks need, according to the claims `causes`, are no sign of temporary data.
+pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>, causes: &[Claim]) -> Vec<Claim> {
     let at = |code: Code| {
         let mut all = claims.iter().enumerate().filter(|(_, claim)| claim.finding.code == code).map(|(at, _)| at);
         // With several claims of a code, it is unknown which belong together.
@@ -24,7 +25,14 @@ pub(crate) fn joined(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Vec<Claim> {
         let both = one.savings.iter().filter(|(index, _)| theirs.contains(&file(*index)));
         both.map(|(_, ns)| ns).sum::<f64>() >= all * cube.run.thresholds.most_share
     };
-    if !is_on(over, back) || !is_on(back, over) {
+    let needed = causes.iter().filter(|claim| claim.finding.code == Code::READ_MODIFY_WRITE);
+    let needed: BTreeSet<u32> = needed.flat_map(|claim| &claim.savings).map(|(index, _)| *index).collect();
+    let are_needed = claims.get(back).is_some_and(|claim| {
+        let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
+        let theirs = claim.savings.iter().filter(|(index, _)| needed.contains(index));
+        theirs.map(|(_, ns)| ns).sum::<f64>() >= all * cube.run.thresholds.half_share
+    });
+    if are_needed || !is_on(over, back) || !is_on(back, over) {
         return claims;
     }
     let read = claims.remove(back);

@@ -60,6 +60,9 @@ pub(crate) fn sentence(
             format!(
                 "The cost of I/O is unknown: I/O takes at least {most:.1} % of the run time, and some calls were not recorded."
             )
+        } else if verdict.beside_computing {
+            "I/O is not the bottleneck: its calls are made beside a thread that is busy all the time (unless that thread only spins until they end)."
+                .into()
         } else if verdict.background_share >= thresholds.minor_share {
             format!(
                 "The program spends only {most:.1} % of the run time in I/O calls; asynchronous operations are in flight for {:.0} % of the run time, and \

@@ -97,8 +97,8 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
                 .then(saves(a).cmp(&saves(b)))
                 .then_with(|| b.finding.about.cmp(&a.finding.about))
         });
-        let Some((at, _)) = best else { break };
-        let best = claims.swap_remove(at);
+        let Some((at, best)) = best else { break };
+        let best = claims.swap_remove(narrowest(cube, &claims, best).unwrap_or(at));
         let mut mine = vec![false; left.len()];
         for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
@@ -301,6 +301,32 @@ pub(super) fn is_general(code: Code) -> bool {
     [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
 }
 
+/// True for findings that sum up all metadata calls, whatever the program makes them for.
+fn sums_up_a_class(code: Code) -> bool {
+    [Code::METADATA_SHARE, Code::METADATA_TIME].contains(&code)
+}
+
+/// If `best` only sums up calls of a class, returns the position of the claim that saves most of those that say more about some of the same
+/// calls: they come first, and `best` gets what they leave. `None` if there are none.
+fn narrowest(cube: &Cube<'_>, claims: &[Claim], best: &Claim) -> Option<usize> {
+    if !sums_up_a_class(best.finding.code) {
+        return None;
+    }
+    let mut mine = vec![false; cube.cells.len()];
+    for (index, _) in best.savings.iter().filter(|(_, ns)| *ns > 0.0) {
+        mine[*index as usize] = true;
+    }
+    let says_more = |claim: &Claim| {
+        let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
+        let both: f64 = claim.savings.iter().filter(|(index, _)| mine[*index as usize]).map(|(_, ns)| ns).sum();
+        let code = claim.finding.code;
+        let says_more = order(code) < order(best.finding.code) && !is_general(code);
+        says_more && claim.is_worth(cube) && both > 0.0 && both >= all * cube.run.thresholds.half_share
+    };
+    let all = claims.iter().enumerate().filter(|(_, claim)| says_more(claim));
+    all.max_by_key(|(_, claim)| saves(claim)).map(|(at, _)| at)
+}
+
 /// True for findings about calls that take longer than their peers.
 pub(super) fn is_longer(code: Code) -> bool {
     const CODES: [Code; 6] =
@@ -323,11 +349,17 @@ pub(super) fn is_sum(finding: &Finding) -> bool {
         && finding.about.calls.is_none()
 }
 
-/// Returns a finding's weight, ns: its saving, decreased for sums.
+/// Returns a finding's weight, ns: its saving, decreased for sums, and for waits for a processor, which other programs on the node may
+/// cause: they come first only if they cost twice as much as the I/O.
 pub(super) fn weight(thresholds: &Thresholds, finding: &Finding) -> u64 {
     let saves = finding.saving.map_or(0, |saving| saving.saves_ns);
-    let part =
-        if is_sum(finding) { thresholds.half_share / thresholds.most_share.max(thresholds.half_share) } else { 1.0 };
+    let part = if finding.code == Code::CPU_WAIT {
+        thresholds.half_share
+    } else if is_sum(finding) {
+        thresholds.half_share / thresholds.most_share.max(thresholds.half_share)
+    } else {
+        1.0
+    };
     (saves as f64 * part) as u64
 }
 
@@ -368,13 +400,20 @@ const ORDER: [&[Code]; 7] = [
         Code::SERIALISED,
         Code::READ_MODIFY_WRITE,
     ],
-    &[Code::REREAD, Code::WRITE_RUNS, Code::READ_RUNS, Code::STRIDED_READS, Code::STRIDED_WRITES],
+    &[
+        Code::REREAD,
+        Code::REPEATED_OPENS,
+        Code::LAUNCHED,
+        Code::WRITE_RUNS,
+        Code::READ_RUNS,
+        Code::STRIDED_READS,
+        Code::STRIDED_WRITES,
+    ],
     &[
         Code::RANDOM_READS,
         Code::RANDOM_WRITES,
         Code::INDEPENDENT,
         Code::NO_BUFFERING,
-        Code::REPEATED_OPENS,
         Code::ASKED_AGAIN,
         Code::UNASKED,
         Code::SERIAL,
@@ -406,4 +445,21 @@ fn rank(thresholds: &Thresholds, claim: &Claim, most: u64, claims: &[Claim]) -> 
 
 fn order(code: Code) -> usize {
     2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Explains, Words};
+
+    #[test]
+    fn waits_for_a_processor_come_first_only_if_they_cost_twice_as_much() {
+        let weight = |code: Code, saves_ns: u64| {
+            let saving = Saving { saves_ns, saves_low_ns: None, saves_high_ns: None, explains: Explains::default() };
+            let finding = Finding { saving: Some(saving), ..Finding::new(code, Words::new("", "")) };
+            super::weight(&Thresholds::default(), &finding)
+        };
+        assert!(weight(Code::CPU_WAIT, 190) < weight(Code::SMALL_WRITES, 100));
+        assert!(weight(Code::CPU_WAIT, 210) > weight(Code::SMALL_WRITES, 100));
+    }
 }

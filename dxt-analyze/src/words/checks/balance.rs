@@ -11,7 +11,7 @@ pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, 
     let (bytes, accesses) = (units::bytes(bytes), units::accesses(accesses));
     Words::saying(
         format!("{process} moves {} of the bytes of {ranks} ranks", percent(share)),
-        [format!("{bytes} in {accesses}, {} in total", units::duration(time_ns))],
+        [format!("{process}: {bytes} in {accesses}, {} in all these calls", units::duration(time_ns))],
         "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): a single rank uses only \
          one node's network",
     )
@@ -41,8 +41,12 @@ pub(crate) type UnequalFile<'a> = (&'a str, f64, Option<(String, u64)>);
 /// Formats the finding that ranks move unequal shares of `files` shared files, some of which are `named`.
 pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
     let evidence = named.iter().map(|(file, imbalance, most)| {
-        let most = most.as_ref().map(|(process, bytes)| format!(", {process} moves most: {}", units::bytes(*bytes)));
-        format!("{file}: imbalance {} (100 %: one rank moves all){}", percent(*imbalance), most.unwrap_or_default())
+        let most = most.as_ref().map(|(process, bytes)| format!("; {process} moves most, {}", units::bytes(*bytes)));
+        format!(
+            "{file}: imbalance of bytes {} (0 %: equal shares, 100 %: one rank moves all){}",
+            percent(*imbalance),
+            most.unwrap_or_default()
+        )
     });
     Words::saying(
         format!("ranks move unequal shares of {}", units::counted(files, "shared file")),
@@ -56,7 +60,7 @@ pub(crate) fn shared_imbalance(files: u64, named: &[UnequalFile<'_>]) -> Words {
 pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
     let call = counts("independent call");
     let evidence = files.iter().map(|(file, calls, ranks, time_ns)| {
-        format!("{file}: {} by {ranks} ranks, {} in total", call(*calls), units::duration(*time_ns))
+        format!("{file}: {} by {ranks} ranks, {} summed over ranks", call(*calls), units::duration(*time_ns))
     });
     Words::saying(
         "several ranks access a shared file without any collective call",

@@ -11,7 +11,7 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
     let (bytes, calls) = (units::bytes(bytes), units::counted(calls, "call"));
     Words::saying(
         format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(share)),
-        [format!("{bytes} in {calls} on C streams, {} in total", units::duration(time_ns))],
+        [format!("{bytes} in {calls} on C streams, {} summed over processes", units::duration(time_ns))],
         "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with \
          setvbuf(3)",
     )

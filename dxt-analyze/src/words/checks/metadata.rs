@@ -14,7 +14,7 @@ pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) 
     let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
     Words::saying(
         format!("metadata calls take more than {least} on {ranks}"),
-        each(named, |ns| format!("{} in metadata calls", units::duration(ns))),
+        each(named, |ns| format!("{} in all metadata calls of this rank", units::duration(ns))),
         HINT,
     )
 }
@@ -23,7 +23,7 @@ pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) 
 pub(crate) fn metadata_share(share: f64, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("{} of the time in I/O calls is spent in metadata calls", percent(share)),
-        each(files, |ns| format!("{} in opens and closes", units::duration(ns))),
+        each(files, |ns| format!("{} in opens and closes, summed over processes", units::duration(ns))),
         HINT,
     )
 }

@@ -30,7 +30,7 @@ pub(crate) fn serialised(share: f64, alone_ns: u64, moving_ns: u64, processes: u
     Words::saying(
         format!("only one process at a time moves bytes in {} of the time with data transfer", percent(share)),
         [format!(
-            "only one process moves bytes in {alone} of {moving} with data transfer; {processes} {movers} during the run"
+            "only one process moves bytes in {alone} of the {moving} of run time with data transfer; {processes} {movers} during the run"
         )],
         "let ranks move their parts at the same time: look for one rank that does all I/O, serialized ranks, or a \
          single aggregator (cb_nodes)",

@@ -80,7 +80,7 @@ pub(crate) type SmallOfFile<'a> = (&'a str, u64, Option<u64>, u64);
 
 /// Formats the finding that many reads or writes are small.
 pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
-    let of_what = if facts.of_shared { " of files shared by several ranks" } else { "" };
+    let of_what = if facts.of_shared { " of files shared by several processes" } else { "" };
     let (what, part) = (format!("{}{of_what} are small", facts.operation), percent(facts.share));
     let title = match facts.bytes {
         Some(bytes) => {
@@ -93,7 +93,7 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let evidence = facts.files.iter().map(|&(file, count, bytes, time_ns)| {
         let mean = bytes.map(|bytes| format!(" of {} on average", each_bytes(bytes, count)));
         let (calls, time) = (units::counted(count, "small call"), units::duration(time_ns));
-        format!("{file}: {calls}{}, {time} in total", mean.unwrap_or_default())
+        format!("{file}: {calls}{}, {time} summed over processes", mean.unwrap_or_default())
     });
     Words::saying(title, evidence, facts.merging.hint())
 }
@@ -151,9 +151,10 @@ pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[
     let (writes, slow) = (units::counted(writes, "small write"), units::duration(slow_ns));
     Words::saying(
         format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
-        each(files, |ns| format!("{} in slow small writes", units::duration(ns))),
-        "look for O_SYNC, O_DSYNC or O_DIRECT at open, for locks that move between clients (run `dxt-analyze stripes`), or for a \
-         full page cache",
+        each(files, |ns| format!("{} in slow small writes, summed over processes", units::duration(ns))),
+        "make fewer and larger writes; a small write reaches storage if the file system does not cache writes, if the \
+         file was opened with O_SYNC, O_DSYNC or O_DIRECT, if locks move between clients (run `dxt-analyze stripes`), \
+         or if the page cache is full",
     )
 }
 
@@ -161,7 +162,7 @@ pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[
 pub(crate) fn sync_per_write(files: u64, named: &[(&str, u64, u64, u64)]) -> Words {
     let evidence = named.iter().map(|(file, syncs, writes, time_ns)| {
         let (syncs, writes) = (units::counted(*syncs, "sync"), units::counted(*writes, "write"));
-        format!("{file}: {syncs} for {writes}, {} in syncs", units::duration(*time_ns))
+        format!("{file}: {syncs} for {writes}, {} in syncs, summed over processes", units::duration(*time_ns))
     });
     Words::saying(
         format!("the program syncs {} after every one or two writes", units::counted(files, "file")),

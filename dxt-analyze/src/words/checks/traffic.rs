@@ -84,23 +84,30 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
 /// Formats the finding that processes overwrite bytes, most of them in an HDF5 file, in which the first write may have been of fill values.
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
-        "of the bytes written overwrite bytes that the same process wrote (HDF5 fill values?)",
+        "of the bytes written overwrite bytes of the same process (HDF5 fill values?)",
         "if the overwritten bytes are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
          H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
          when it is final",
     )
 }
 
-/// Formats the finding that several ranks read the same `bytes`, a `share` (0 to 1) of bytes read. `files`: path, bytes read by several, readers.
-pub(crate) fn common_reads(bytes: u64, share: f64, files: &[(&str, u64, u32)]) -> Words {
-    let evidence = files.iter().map(|(file, bytes, readers)| {
-        format!("{file}: {} read more than once, by up to {readers} ranks", units::bytes(*bytes))
+/// Formats the finding that several ranks, or processes of a job without ranks, read the same `bytes`, a `share` (0 to 1) of bytes read.
+/// `files`: path, bytes read by several, readers.
+pub(crate) fn common_reads(are_ranks: bool, bytes: u64, share: f64, files: &[(&str, u64, u32)]) -> Words {
+    let readers = if are_ranks { "ranks" } else { "processes" };
+    let evidence = files.iter().map(|(file, bytes, count)| {
+        format!("{file}: {} read more than once, by up to {count} {readers}", units::bytes(*bytes))
     });
-    Words::saying(
-        format!("{} ({}) of the bytes read were also read by other ranks", units::bytes(bytes), percent(share)),
-        evidence,
+    let hint = if are_ranks {
         "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads \
-         each byte once; ranks of one node may get the data from that node's page cache",
+         each byte once; ranks of one node may get the data from that node's page cache"
+    } else {
+        "let one process do the work of several (one command on all files, one open archive), so that it reads the data once"
+    };
+    Words::saying(
+        format!("{} ({}) of the bytes read were also read by other {readers}", units::bytes(bytes), percent(share)),
+        evidence,
+        hint,
     )
 }
 
@@ -148,7 +155,8 @@ pub(super) fn samples() -> Vec<Sample> {
         (Code::READ_BACK, read_back(&repeated)),
         (Code::OVERWRITTEN, overwritten(&repeated)),
         (Code::OVERWRITTEN, overwritten_hdf5(&repeated)),
-        (Code::COMMON_READS, common_reads(2 << 30, 0.984, &common)),
+        (Code::COMMON_READS, common_reads(true, 2 << 30, 0.984, &common)),
+        (Code::COMMON_READS, common_reads(false, 2 << 30, 0.984, &common)),
         (Code::UNASKED, unasked(false)),
         (Code::UNASKED, unasked(true)),
     ]

@@ -44,7 +44,7 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
     let (calls, bytes, ns) = of.read_back;
     let writes = of.writes.as_ref().map(|writes| {
         format!(
-            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({}, {})",
+            "MPI-IO writes of {} cause POSIX writes of {} and POSIX reads of {} ({}, {} summed over processes)",
             units::bytes(writes.requested_bytes),
             units::bytes(writes.posix_bytes),
             units::bytes(bytes),
@@ -264,7 +264,7 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
     let Rounds { hint, op, file, rounds, wanted_bytes, .. } = of;
     let calls = if of.is_collective { "collective" } else { "independent" };
     let evidence = format!(
-        "{} of {} on average by {}, which {} {} in data exchange, waiting and locks",
+        "{} of {} on average by {}, which {} {}, summed over ranks, in data exchange, waiting and locks",
         units::counted(of.requests.calls, "system call"),
         units::bytes(of.requests.mean_bytes),
         units::counted(of.movers, "rank"),

@@ -80,7 +80,7 @@ pub(crate) struct Locks<'a> {
 /// Formats the finding that MPI-IO spends much time in file locks.
 pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
     let mut evidence = vec![format!(
-        "{} {} {}, unlocks {}; POSIX reads and writes take {}",
+        "{} {} {}, unlocks {}; POSIX reads and writes take {} (each summed over processes)",
         units::counted(of.calls, "lock call"),
         units::agree(of.calls, "takes", "take"),
         units::duration(of.lock_ns),
@@ -88,9 +88,15 @@ pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
         units::duration(of.data_ns)
     )];
     evidence.extend(of.files.iter().map(|(file, calls, ns)| {
-        format!("{file}: {}, {} in total", units::counted(*calls, "lock and unlock call"), units::duration(*ns))
+        format!(
+            "{file}: {}, {} summed over processes",
+            units::counted(*calls, "lock and unlock call"),
+            units::duration(*ns)
+        )
     }));
-    evidence.extend(of.worst.iter().map(|(name, ns)| format!("most lock time on {name}: {}", units::duration(*ns))));
+    evidence.extend(of.worst.iter().map(|(name, ns)| {
+        format!("most lock time on {name}: {} in all its lock and unlock calls", units::duration(*ns))
+    }));
     Words {
         title: format!("MPI-IO reads and writes spend {:.0} % of their time in file locks", 100.0 * of.share).into(),
         evidence: said(evidence),
@@ -115,7 +121,7 @@ pub(crate) fn late_ranks<'a>(
 ) -> Words {
     let straggler = |LateRow { process, node, times, wait_ns }: &LateRow| {
         format!(
-            "{process} on {node} arrives last in {} of {}; the other ranks wait {} for this straggler",
+            "{process} on {node} arrives last in {} of {}; the other ranks wait {} for this straggler, summed over ranks",
             units::count(*times),
             units::counted(operations, "collective call"),
             units::duration(*wait_ns)
@@ -173,14 +179,19 @@ pub(crate) struct Depth {
 /// Formats the finding that only one POSIX call runs at a time during `alone`, a share of POSIX I/O time, while `ranks` ranks are in
 /// MPI-IO. `turns`: number of ranks that make these calls alternately, if several.
 pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, mpiio: &Depth) -> Words {
-    Words {
-        title: format!(
-            "{}only one POSIX call runs during {:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
-            turns.map_or_else(String::new, |count| format!("{} are serialized: ", units::counted(count, "rank"))),
-            100.0 * alone,
+    let percent = 100.0 * alone;
+    let title = match turns {
+        Some(count) => format!(
+            "{} are serialized: only one POSIX call runs during {percent:.0} % of POSIX I/O time",
+            units::counted(count, "rank")
+        ),
+        None => format!(
+            "only one POSIX call runs during {percent:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
             mpiio.mean
-        )
-        .into(),
+        ),
+    };
+    Words {
+        title: title.into(),
         evidence: said([
             format!("POSIX: {:.1} calls in flight on average, {} at most", posix.mean, posix.max),
             format!("MPI-IO: {:.1} calls in flight on average, {} at most, on {ranks} ranks", mpiio.mean, mpiio.max),

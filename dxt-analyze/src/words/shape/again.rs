@@ -64,15 +64,15 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
         many => show::counted(many, "file"),
     };
     let title = format!(
-        "{} {} of {on} and {} each right away: {} of reads may be unnecessary",
+        "{} {} of {on} and {} each right away",
         of.who.does("reads", "read"),
         show::counted(of.blocks, "block"),
-        of.who.agree("overwrites", "overwrite"),
-        show::bytes(of.bytes)
+        of.who.agree("overwrites", "overwrite")
     );
     let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
     let sentence = format!(
-        "a whole block of {} is overwritten {} after its read ends, on average: too soon to look at all bytes; whether some bytes stay the same is not recorded",
+        "{} of reads may be unnecessary; a whole block of {} is overwritten {} after its read ends, on average: too soon to look at all bytes; whether some bytes stay the same is not recorded",
+        show::bytes(of.bytes),
         each_bytes(of.bytes, of.blocks),
         show::duration(of.between_ns / of.blocks.max(1))
     );
@@ -97,7 +97,9 @@ pub(crate) struct Reopened<'a> {
     pub(crate) opening: Option<(u64, f64)>,
     /// Number of repeated closes and their total time, ns; `None` if that time is small.
     pub(crate) closing: Option<(u64, f64)>,
-    /// Time in all opens and closes but each process's first of each file, ns.
+    /// Number of opens and total time of calls that are repeated after each open, ns; `None` if that time is small.
+    pub(crate) repeating: Option<(u64, f64)>,
+    /// Time in all opens and closes but each process's first of each file, and in calls that are repeated after each open, ns.
     pub(crate) again_ns: u64,
 }
 
@@ -112,7 +114,11 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
         format!("{} are {opened} {each} times each", show::counted(of.files, things))
     };
     let takes = |what: &str, (calls, ns): (u64, f64)| format!("{what} takes {}", each_ns(ns, calls));
-    let what = [of.opening.map(|opens| takes(it, opens)), of.closing.map(|closes| takes("a close", closes))];
+    let what = [
+        of.opening.map(|opens| takes(it, opens)),
+        of.closing.map(|closes| takes("a close", closes)),
+        of.repeating.map(|(opens, ns)| format!("the same calls after each {}", each_ns(ns, opens))),
+    ];
     let what = what.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let title = format!("{which} by {}: {what}", show::counted(of.processes, "process"));
     let hint = if of.listed {
@@ -121,7 +127,44 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
         "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
                 each open queries the metadata server, and closing writes the cache back"
     };
-    let sentence = format!("{} in all opens and closes except the first of each process", show::duration(of.again_ns));
+    let sentence = format!(
+        "{} in all opens and closes except the first of each process{}, summed over processes",
+        show::duration(of.again_ns),
+        if of.repeating.is_some() { ", and in reads, seeks and queries that each open repeats" } else { "" }
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
+/// Program that is started many times.
+pub(crate) struct Launched<'a> {
+    /// Path of the executable.
+    pub(crate) program: &'a str,
+    /// Number of processes.
+    pub(crate) processes: u64,
+    /// Number of files that most of the processes use.
+    pub(crate) files: u64,
+    /// Lifetimes of the processes, summed, ns.
+    pub(crate) life_ns: u64,
+    /// Time in calls that a single process would not make, summed over processes, ns.
+    pub(crate) again_ns: f64,
+}
+
+/// Formats the finding that a program is started many times.
+pub(crate) fn launched(of: &Launched<'_>, about: About) -> Words {
+    let program = of.program.rsplit_once('/').map_or(of.program, |(_, name)| name);
+    let title = format!(
+        "{program} is started {} times: {} per process in calls on the same {}",
+        show::count(of.processes),
+        each_ns(of.again_ns, of.processes),
+        if of.files == 1 { "file".to_owned() } else { show::counted(of.files, "file") }
+    );
+    let hint = "start the program once for all items (many commands take a list, or commands on standard input), or do the work \
+                in one process by its library; else keep the files that each process opens on a local disk";
+    let sentence = format!(
+        "each process lives {} on average; {} in opens, closes, queries and repeated reads of the same files, summed over processes",
+        each_ns(of.life_ns as f64, of.processes),
+        show::duration(of.again_ns as u64)
+    );
     Words::new(title, hint).with(sentence, about)
 }
 
@@ -134,9 +177,9 @@ pub(crate) fn reopened_together(
     about: About,
 ) -> Words {
     let title = format!(
-        "{file} is opened {} times by {} together (MPI_File_open): {} per open and close",
-        show::count(opens),
+        "{} open {file} together {} times (MPI_File_open): {} per open and close",
         show::counted(processes, "process"),
+        show::count(opens),
         each_ns(library_ns, opens)
     );
     let hint =
@@ -174,11 +217,16 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
         show::bytes(of.bytes)
     );
     let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
-    let sentence = format!("{} in opens, writes and other calls on {}", show::duration(of.time_ns), of.file);
+    let sentence = format!(
+        "{} of {} in opens, writes and other calls on {}, summed over these calls",
+        show::duration(of.time_ns),
+        of.process,
+        of.file
+    );
     Words::new(title, hint).with(sentence, about)
 }
 
-/// File header that is rewritten between records.
+/// File header or state that is rewritten in place.
 pub(crate) struct Header<'a> {
     /// Path of the file whose header is rewritten most.
     pub(crate) file: &'a str,
@@ -194,21 +242,26 @@ pub(crate) struct Header<'a> {
     pub(crate) time_ns: u64,
 }
 
-/// Formats the finding that a file header is rewritten between records.
+/// Formats the finding that a file header or state is rewritten in place.
 pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostOn>) -> Words {
     let on = match of.others {
         0 => of.file.to_owned(),
         others => format!("{} (and {})", of.file, show::counted(others, "other file")),
     };
-    let title = format!(
-        "the header of {on}, {} at byte {}, is rewritten {} for {}",
+    let times = show::counted(of.calls, "time");
+    let title = match of.records {
+        0 => format!("the same bytes of {on} are rewritten {times}"),
+        records => format!("the header of {on} is rewritten {times} for {}", show::counted(records, "other write")),
+    };
+    let hint = "write these bytes when the file is closed, or once per many records (a reader can find the end from the file's size), or append the current count to each record";
+    let sentence = format!(
+        "{} in these writes, summed over processes; the bytes of {} that are rewritten are {} long and begin at byte {}",
+        show::duration(of.time_ns),
+        of.file,
         show::bytes(of.range.1 - of.range.0),
-        show::count(of.range.0),
-        show::counted(of.calls, "time"),
-        show::counted(of.records, "other write")
+        show::count(of.range.0)
     );
-    let hint = "write the header when the file is closed, or once per many records (a reader can find the end from the file's size), or append the current count to each record";
-    Words::new(title, hint).with(format!("{} in writes to file headers", show::duration(of.time_ns)), about).on(lost)
+    Words::new(title, hint).with(sentence, about).on(lost)
 }
 
 #[cfg(test)]
@@ -224,17 +277,20 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         let of = ReadBefore { who, files, file, blocks: 640, bytes: 640 << 20, between_ns: 640 * 9000 };
         super::read_before(&of, about(), lost())
     };
-    let (opening, closing) = (Some((4000, 8e9)), Some((4000, 12e9)));
-    let reopened = |file: Option<&str>, listed: bool, opening, closing| {
+    let (opening, closing, repeating) = (Some((4000, 8e9)), Some((4000, 12e9)), Some((4000, 7e9)));
+    let reopened = |file: Option<&str>, listed: bool, opening, closing, repeating| {
         let (files, opens, pairs, processes) = (if file.is_some() { 1 } else { 10 }, 4000, 40, 4);
         let again_ns = 20_000_000_000;
-        super::reopened(&Reopened { listed, file, files, opens, pairs, processes, opening, closing, again_ns }, about())
+        let of = Reopened { listed, file, files, opens, pairs, processes, opening, closing, repeating, again_ns };
+        super::reopened(&of, about())
     };
+    let program =
+        Launched { program: "/usr/bin/rrdtool", processes: 160, files: 12, life_ns: 2_080_000_000, again_ns: 5e8 };
     let rewritten =
         Rewritten { process: "rank 0", file, opens: 900, written: 900 << 20, bytes: 1 << 20, time_ns: 4 << 30 };
-    let header = |others: u64, from: u64| {
+    let header = |others: u64, from: u64, records: u64| {
         let range = (from, from + 512);
-        let of = Header { file, others, range, calls: 6000, records: 6000, time_ns: 4_000_000_000 };
+        let of = Header { file, others, range, calls: 6000, records, time_ns: 4_000_000_000 };
         header_rewritten(&of, about(), lost())
     };
     vec![
@@ -242,14 +298,16 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REREAD, read_again(Some((64, "rank")))),
         (Code::READ_BEFORE, read_before(Who::One("rank 3".into()), 1)),
         (Code::READ_BEFORE, read_before(Who::Many(16), 16)),
-        (Code::REPEATED_OPENS, reopened(Some(file), false, opening, None)),
-        (Code::REPEATED_OPENS, reopened(None, false, opening, closing)),
-        (Code::REPEATED_OPENS, reopened(Some(file), false, None, closing)),
-        (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None)),
-        (Code::REPEATED_OPENS, reopened(None, true, opening, closing)),
+        (Code::LAUNCHED, launched(&program, about())),
+        (Code::REPEATED_OPENS, reopened(Some(file), false, opening, None, repeating)),
+        (Code::REPEATED_OPENS, reopened(None, false, opening, closing, None)),
+        (Code::REPEATED_OPENS, reopened(Some(file), false, None, closing, repeating)),
+        (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None, None)),
+        (Code::REPEATED_OPENS, reopened(None, true, opening, closing, None)),
         (Code::REPEATED_OPENS, reopened_together(file, (50, 64), 8e9, 2e9, about())),
         (Code::REWRITTEN, super::rewritten(&rewritten, about())),
-        (Code::HEADER_REWRITTEN, header(0, 0)),
-        (Code::HEADER_REWRITTEN, header(3, 4096)),
+        (Code::HEADER_REWRITTEN, header(0, 0, 6000)),
+        (Code::HEADER_REWRITTEN, header(3, 4096, 6000)),
+        (Code::HEADER_REWRITTEN, header(0, 0, 0)),
     ]
 }

@@ -177,7 +177,7 @@ pub(crate) struct SlowThread<'a> {
 /// Formats the finding that a thread takes longer than other threads with equal work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     let calls = of.class.plural();
-    let of_thread = format!("{calls} of thread {} of the {} that {}", of.number, of.of, of.class.singular());
+    let of_thread = format!("{calls} of thread {} of {}", of.number, of.of);
     let which = match of.found {
         1 => format!("in {}, {of_thread}", of.process),
         many if of.same => format!("in each of {}, {of_thread}", show::counted(many, "process")),
@@ -299,22 +299,29 @@ pub(crate) struct AskedAggregators<'a> {
 pub(crate) fn asked_aggregators(of: &AskedAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let (key, could) = (of.key, of.could);
     let title = format!(
-        "{} {key}={} limits the collective calls of {} on {}: {} at work",
+        "{} {key}={} limits the collective calls of {} on {}",
         if key == "cb_nodes" { "hint" } else { "parameter" },
         of.asked,
         show::counted(of.ranks, "rank"),
-        of.file,
-        show::counted(of.aggregators, "aggregator")
+        of.file
     );
     let hint = if key == "cb_nodes" {
         format!(
             "set cb_nodes={could} (on a single node also cb_config_list=*:{could}); on several nodes, you may omit both hints instead: the default is one aggregator per node"
         )
     } else {
-        format!("set {key}={could}, or omit the parameter: the number of aggregators then follows the bytes of a call")
+        format!(
+            "set {key}={could}, or omit the parameter: Open MPI then chooses the number of aggregators from the bytes per call"
+        )
     };
     Words::new(title, hint)
-        .with(format!("{could} aggregators could read and write at the same time without this limit"), about)
+        .with(
+            format!(
+                "{} at work; {could} could read and write at the same time without this limit",
+                show::counted(of.aggregators, "aggregator")
+            ),
+            about,
+        )
         .on(lost)
 }
 
@@ -335,19 +342,20 @@ pub(crate) struct ManyAggregators<'a> {
 /// Formats the finding that small requests of several aggregators are serialized.
 pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} wait for each other in collective {} on {}: their requests of {} take {} each",
-        show::counted(of.aggregators, "aggregator"),
+        "storage serves {} aggregators' {} of {} on {} one at a time, {} each",
+        show::count(of.aggregators),
         of.class.plural(),
-        of.file,
         show::bytes(of.bytes),
+        of.file,
         show::duration(of.each_ns)
     );
     let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
                 MPI's own I/O";
     let sentence = format!(
-        "storage serializes the requests: in {}, the requests take from 1 to {} times as long as a single request",
+        "in {}, the first request to end takes about {}, and each later one about {} more, although the requests begin together",
         show::counted(of.calls, "collective call"),
-        of.aggregators
+        show::duration(of.each_ns),
+        show::duration(of.each_ns)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }

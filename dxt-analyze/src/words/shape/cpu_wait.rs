@@ -37,7 +37,7 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
          count, too (OMP_NUM_THREADS)"
     };
     let sentence = format!(
-        "threads were ready but had no CPU for {} of {}, and lost their CPU to other threads {}; calls that are long for this reason are no sign of slow storage",
+        "threads were ready but had no CPU for {} of {} of work, summed over threads, and lost their CPU to other threads {}; calls that are long for this reason are no sign of slow storage",
         show::duration(of.waits_ns),
         show::duration(of.length_ns),
         if of.taken == 1 { "once".to_owned() } else { show::counted(of.taken, "time") }

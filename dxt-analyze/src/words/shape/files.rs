@@ -29,6 +29,8 @@ pub(crate) struct SlowMetadata<'a> {
     pub(crate) of_most: (u64, f64),
     /// Name of the kind of files, such as `files *.h5`, that have nearly all of the lost time; `None` if there is no such kind.
     pub(crate) on: Option<String>,
+    /// True if several ranks run, which can leave the calls to one of them.
+    pub(crate) are_ranks: bool,
 }
 
 /// Formats the finding that metadata calls are slow.
@@ -64,18 +66,20 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
         _ if matches!(of.what, Slow::OfRank(_)) => {
             "distribute the metadata calls over all ranks, or make them in a background thread while the ranks compute"
         }
-        "stat" | "access" => {
+        "stat" | "access" if of.are_ranks => {
             "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
         }
+        "stat" | "access" => "query each path once and cache the answer, or list the folder once",
         "unlink" | "rename" | "mkdir" | "rmdir" => {
             "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, and remove old files in the background"
         }
         "close" => {
             "close fewer files, and close them in a separate thread: a close waits until written data are sent to storage"
         }
-        _ => {
+        _ if of.are_ranks => {
             "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"
         }
+        _ => "open fewer files (pack small ones into one), keep files open, or copy them to the node's own disk first",
     };
     match lost {
         Some(lost) => Words::new(title, hint).with(lost.sentence(), about),
@@ -122,27 +126,21 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
             if of.bytes == 0 {
                 format!("{} are created and removed empty: {of_each} for each", temporary())
             } else {
-                format!("{} are created, used and removed: {of_each} for each, {size} moved per open", temporary())
+                format!("{} are created, used and removed: {of_each} for each", temporary())
             },
             "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file",
         ),
         Kind::Read => (
-            format!(
-                "{} are opened and read individually, {size} per open: an open takes {open}, a read {transfer}",
-                small()
-            ),
+            format!("{} are opened and read individually: an open takes {open}, a read {transfer}", small()),
             "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), or copy the files to the node's own disk or /dev/shm first, and read large pieces",
         ),
         Kind::Written => (
-            format!(
-                "{} are opened and written individually, {size} per open: an open takes {open}, a write {transfer}",
-                small()
-            ),
+            format!("{} are opened and written individually: an open takes {open}, a write {transfer}", small()),
             "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once",
         ),
     };
     let sentence = format!(
-        "{} in {} on {} files",
+        "{} in {} on {} files, summed over processes; {size} moved per open",
         show::duration(of.time_ns as u64),
         show::counted(of.calls, "call"),
         if of.kind == Kind::Temporary { "temporary" } else { "small" }
@@ -156,7 +154,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     use crate::words::common::lost_sample;
     let slow = |what: Slow<'_>, most: &str, calls: u64, on: Option<&str>| {
         let (of_most, time_ns, on) = ((4000, 8e9), 10e9, on.map(Into::into));
-        let of = SlowMetadata { what, calls, time_ns, most, of_most, on };
+        // Operations of ranks, and of processes.
+        let are_ranks = !matches!(most, "open") || calls == 5000;
+        let of = SlowMetadata { what, calls, time_ns, most, of_most, on, are_ranks };
         slow_metadata(&of, About::default(), lost_sample())
     };
     let many = |kind: Kind, bytes: u64| {

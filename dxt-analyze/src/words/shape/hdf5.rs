@@ -15,6 +15,8 @@ pub(crate) struct Amplified<'a> {
     pub(crate) moved: u64,
     /// Bytes that HDF5 writes by system calls; a part of `moved`.
     pub(crate) written: u64,
+    /// True if HDF5 moves a sieve buffer for each write of few elements of data sets without chunks.
+    pub(crate) sieved: bool,
     /// Number of HDF5 reads and writes that the program makes.
     pub(crate) calls: u64,
     /// Time of the system calls made inside the program's HDF5 reads and writes, ns.
@@ -43,18 +45,26 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
         let times = if times < 10.0 { format!("{times:.1}") } else { show::count(times as u64) };
         let does = if of.written > 0 { "moves" } else { "reads" };
         let title = format!("HDF5 {does} {times} times the requested bytes of {}", of.file);
-        let hint = "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
-                    (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)";
+        let hint = if of.sieved {
+            "transfer a row or a block of elements per call; HDF5 moves a sieve buffer (64 KiB, H5Pset_sieve_buf_size) for each \
+             call on few elements of a data set without chunks"
+        } else {
+            "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
+             (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)"
+        };
+        let does = if of.written > 0 { "moved" } else { "read" };
+        let why = match of.sieved {
+            true => "a buffer is moved for few elements".to_owned(),
+            false => format!("chunks are {does} repeatedly, or whole rows for few elements"),
+        };
         let sentence = format!(
-            "{asked} requested in {calls}, {moved} {} for these calls in {}: chunks are {} repeatedly, or whole rows for few elements",
-            if of.written > 0 { "moved" } else { "read" },
+            "{asked} requested in {calls}, {moved} {does} for these calls in {}, summed over processes: {why}",
             show::duration(of.time_ns),
-            if of.written > 0 { "moved" } else { "read" },
         );
         return Words::new(title, hint).with(sentence, about);
     };
     let title = format!(
-        "HDF5 moves {moved} for {asked} of {}: its cache holds {} of the {} that a call crosses",
+        "HDF5 moves {moved} for {asked} of {}: its cache holds {} of the {} of a call",
         of.file,
         show::count(chunks.held),
         show::counted(chunks.touched, "chunk")
@@ -62,7 +72,7 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
     let hint = "make the chunk cache hold all chunks of a call (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped \
                 like the calls (h5repack -l CHUNK)";
     let sentence = format!(
-        "{asked} requested in {calls}; HDF5 reads {} and writes {} for them in {}: each call loads chunks of {} that a cache of {} has dropped; {} \
+        "{asked} requested in {calls}; HDF5 reads {} and writes {} for these calls in {}, summed over processes: each call loads chunks of {} that a cache of {} has dropped; {} \
          would hold all chunks of a call",
         show::bytes(of.moved.saturating_sub(of.written)),
         show::bytes(of.written),
@@ -92,19 +102,23 @@ pub(crate) struct Flushed<'a> {
 /// Formats the finding that HDF5 files are flushed after few writes.
 pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} flushed {} by {} for {} to data sets: a flush takes {}",
+        "{} flushed {} by {} for {} to data sets",
         of.file.map_or_else(
             || format!("{} are", show::counted(of.files, "HDF5 file")),
             |name| format!("HDF5 file {name} is")
         ),
         show::counted(of.flushes, "time"),
         show::counted(of.processes, "process"),
-        show::counted(of.writes, "write"),
-        each_ns(of.time_ns, of.flushes)
+        show::counted(of.writes, "write")
     );
     let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file writes all of it; a larger metadata cache and \
                  block (H5Pset_meta_block_size) make writes fewer and larger";
-    Words::new(title, hint).with(format!("{} in H5Fflush", show::duration(of.time_ns as u64)), about).on(lost)
+    let sentence = format!(
+        "{} in H5Fflush, summed over processes: {} per flush",
+        show::duration(of.time_ns as u64),
+        each_ns(of.time_ns, of.flushes)
+    );
+    Words::new(title, hint).with(sentence, about).on(lost)
 }
 
 /// Small calls on the metadata of an HDF5 file, which each rank makes separately.
@@ -155,8 +169,9 @@ pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64
     );
     let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
     let sentence = format!(
-        "{} in system calls of repeated opens: open, small reads, locks and other metadata calls",
-        show::duration(time_ns)
+        "{} in system calls of repeated opens (open, small reads, locks, other metadata calls), without each process's first open, summed over {}",
+        show::duration(time_ns),
+        show::counted(processes, "process")
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -166,11 +181,11 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     use crate::findings::Code;
     use crate::words::common::lost_sample;
     let (about, file) = (About::default, "/scratch/out.h5");
-    let amplified = |moved, written, known: bool| {
+    let amplified = |moved, written, known: bool, sieved: bool| {
         let chunks =
             TooManyChunks { held: 2, touched: 40, bytes: 400 << 10, cache_bytes: 1 << 20, wanted_bytes: 16 << 20 };
         let chunks = known.then_some(chunks);
-        let of = Amplified { file, asked: 1 << 20, moved, written, calls: 40, time_ns: 2_000_000_000, chunks };
+        let of = Amplified { file, asked: 1 << 20, moved, written, sieved, calls: 40, time_ns: 2_000_000_000, chunks };
         hdf5_amplified(&of, about())
     };
     let flushed = |file: Option<&str>| {
@@ -184,9 +199,10 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         hdf5_metadata(&of, about(), lost_sample())
     };
     vec![
-        (Code::HDF5_AMPLIFIED, amplified(5 << 20, 0, false)),
-        (Code::HDF5_AMPLIFIED, amplified(50 << 20, 20 << 20, false)),
-        (Code::HDF5_AMPLIFIED, amplified(61 << 30, 30 << 30, true)),
+        (Code::HDF5_AMPLIFIED, amplified(5 << 20, 0, false, false)),
+        (Code::HDF5_AMPLIFIED, amplified(50 << 20, 20 << 20, false, false)),
+        (Code::HDF5_AMPLIFIED, amplified(50 << 20, 20 << 20, false, true)),
+        (Code::HDF5_AMPLIFIED, amplified(61 << 30, 30 << 30, true, false)),
         (Code::HDF5_FLUSHED, flushed(Some(file))),
         (Code::HDF5_FLUSHED, flushed(None)),
         (Code::HDF5_METADATA, metadata(Class::Read)),

@@ -42,15 +42,16 @@ impl Late {
 /// Formats the finding that ranks arrive last at synchronization points of their group of `ranks` ranks.
 pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
     let title = format!(
-        "{} {} of {} group of {}: the group waits {}",
+        "{} {} of {} group of {}",
         of.arrives(),
         show::counted(of.of, "synchronization point"),
         of.whose(),
-        show::counted(ranks, "rank"),
+        show::counted(ranks, "rank")
+    );
+    let sentence = format!(
+        "the group waits {} of the run time, and the job's other ranks wait for this group; the wait excludes I/O, so the cause is not I/O",
         show::duration(of.saves_ns)
     );
-    let sentence =
-        "the job's other ranks wait for this group; its I/O is not counted in this wait, so the cause is not I/O";
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
 
@@ -73,20 +74,25 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
 /// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous collective call, other ranks after `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
-        "{} {}, with {} between two calls (others: {})",
+        "{} {}: the others wait {}",
         of.arrives(),
         show::counted(of.of, "collective call"),
-        show::duration(own_ns),
-        show::duration(usual_ns)
+        show::duration(of.saves_ns)
     );
-    let sentence = format!("the other ranks wait {} in total", show::duration(of.saves_ns));
+    let sentence = format!(
+        "time from one collective call to the next: {} on {}, {} on the other ranks (medians); the other ranks wait {} of the run time",
+        show::duration(own_ns),
+        of.name,
+        show::duration(usual_ns),
+        show::duration(of.saves_ns)
+    );
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
 /// Formats the finding that ranks arrive last at collective opens.
 pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
     let title = format!(
-        "{} {}: the others wait {} in these opens",
+        "{} {}: the others wait {}",
         of.arrives(),
         show::counted(of.of, "collective MPI-IO open"),
         show::duration(of.saves_ns)
@@ -122,7 +128,7 @@ pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, w
     let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
                 synchronize less often";
     let sentence = format!(
-        "the other ranks wait {} in total; {} {} far behind the others at least once; {reason}",
+        "the other ranks wait {} of the run time; {} {} far behind the others at least once; {reason}",
         show::duration(waits_ns as u64),
         show::counted(ranks, "rank"),
         show::agree(ranks, "arrives", "arrive")

@@ -31,20 +31,20 @@ pub(crate) fn asked_again(of: &Repeated, lost: Option<LostOn>) -> Words {
         _ => format!(" of {}", show::counted(of.processes, "process")),
     };
     let by_each = match (of.processes > 1 && of.paths < of.pairs, of.are_ranks) {
-        (true, true) => "by each rank",
-        (true, false) => "by each process",
-        _ => "each",
+        (true, true) => " by each rank",
+        (true, false) => " by each process",
+        _ => "",
     };
     let title = format!(
-        "{} ({}){who} repeatedly query the same {}, {} {by_each}",
+        "{} ({}){who} repeatedly query the same {}",
         show::counted(of.calls, "metadata call"),
         of.operations.join(", "),
-        show::counted(of.paths, "name"),
-        show::counted(of.calls / of.pairs.max(1), "time")
+        show::counted(of.paths, "name")
     );
     let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
     let sentence = format!(
-        "{} in stat and access, {} each, by {}",
+        "each name is queried {}{by_each}; {} in these calls, {} each, summed over {}",
+        show::counted(of.calls / of.pairs.max(1), "time"),
         show::duration(of.time_ns as u64),
         each_ns(of.time_ns, of.calls),
         show::counted(of.processes, "process")
@@ -122,7 +122,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
         Awaited::File => (
             format!(
-                "{start} {} (created by {}) and {poll}: {} find no file",
+                "{start} {} (from {}) and {poll}: {} find no file",
                 or_count("file"),
                 others,
                 show::counted(of.calls, "call")
@@ -132,7 +132,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "{} in total from the first to the last failed call of each wait, with little other I/O; whether processes compute meanwhile is not recorded",
+        "{} from the first to the last failed call of each wait, summed over waits, with little other I/O; whether processes compute meanwhile is not recorded",
         show::duration(of.all_ns)
     );
     Words::new(title, hint).with(sentence, about)
@@ -160,17 +160,15 @@ pub(crate) struct FoundLate {
 /// Formats the finding that processes poll too rarely for files of other processes.
 pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
     let each = |ns: u64, of: u64| show::duration(ns / of.max(1));
-    let (what, made) = match (&of.name, of.files) {
-        (Some(name), 1) => (name.clone(), "it is"),
-        (Some(name), many) => (format!("{} {name}", show::counted(many, "file")), "they are"),
-        (None, many) => (show::counted(many, "file"), "they are"),
+    let what = match (&of.name, of.files) {
+        (Some(name), 1) => name.clone(),
+        (Some(name), many) => format!("{} {name}", show::counted(many, "file")),
+        (None, many) => show::counted(many, "file"),
     };
     let title = format!(
-        "{} {what} {} after {made} available, on average: {} {} only every {}",
+        "{} {what} {} after creation on average, polling only every {}",
         of.who.does("finds", "find"),
         each(of.late_ns, of.waits),
-        of.who.agree("the process", "the processes"),
-        of.who.agree("polls", "poll"),
         each(of.asked_ns, of.calls)
     );
     let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) if both processes are on one node; or poll more often, starting with a \

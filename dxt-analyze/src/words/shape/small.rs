@@ -58,7 +58,7 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
         format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " inside HDF5" } else { "" });
     let (bytes, each) = (each_bytes(of.bytes, of.calls), each_ns(of.time_ns, of.calls));
     let title = match &of.queue {
-        Some(queue) => format!("{}: {bytes} and {each} each", queue.title(&requests)),
+        Some(queue) => format!("{}: each {bytes}, {each}", queue.title(&requests)),
         None => format!("{requests} move {bytes} in {each} each on average"),
     };
     let hint = match (of.hdf5, of.class) {
@@ -211,15 +211,19 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
 }
 
 /// Formats the finding that small reads serve only read-modify-write: they complete blocks of which writes change a part.
-pub(crate) fn read_modify_write(reads: u64, writes: u64, lost: Option<LostOn>) -> Words {
+/// `whole`: true if the writes are of whole pages.
+pub(crate) fn read_modify_write(reads: u64, writes: u64, whole: bool, lost: Option<LostOn>) -> Words {
     let title = format!(
         "{} only {} the read-modify-write of {}",
         show::counted(reads, "small read"),
         show::agree(reads, "serves", "serve"),
-        show::counted(writes, "unaligned write")
+        show::counted(writes, if whole { "whole block" } else { "unaligned write" })
     );
-    let hint =
-        "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)";
+    let hint = if whole {
+        "keep the blocks that are changed in memory (a larger cache), and write each once; a block that is replaced needs no read"
+    } else {
+        "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)"
+    };
     Words::new(title, hint).on(lost)
 }
 
@@ -240,10 +244,9 @@ pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lo
         )
     };
     let sentence = format!(
-        "{} in seeks; {} of the seeks {} in C streams",
+        "{} in seeks, summed over processes{}",
         show::duration(time_ns as u64),
-        show::count(of_streams),
-        show::agree(of_streams, "is", "are")
+        if of_streams == 0 { String::new() } else { format!("; in C streams: {}", show::counted(of_streams, "seek")) }
     );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
@@ -292,7 +295,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::INDEPENDENT, independent(Class::Write, true, 4)),
         (Code::STREAM_BUFFER, stream(Class::Read)),
         (Code::STREAM_BUFFER, stream(Class::Write)),
-        (Code::READ_MODIFY_WRITE, read_modify_write(4000, 2000, lost())),
+        (Code::READ_MODIFY_WRITE, read_modify_write(4000, 2000, false, lost())),
+        (Code::READ_MODIFY_WRITE, read_modify_write(2000, 2000, true, lost())),
         (Code::SEEK_PER_ACCESS, seeks(9000, 9000, true, 4e9, lost())),
         (Code::SEEK_PER_ACCESS, seeks(9000, 0, false, 4e9, lost())),
     ]

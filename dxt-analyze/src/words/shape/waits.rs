@@ -1,6 +1,6 @@
 //! Sentences on waiting: for storage targets, file locks, other ranks, and data on storage.
 
-use crate::findings::About;
+use crate::findings::{About, Evidence};
 use crate::model::Class;
 use crate::model::Manner;
 use crate::text::units as show;
@@ -11,15 +11,13 @@ use std::collections::BTreeMap;
 /// Formats the finding that in a `share` (0 to 1) of time windows, most requests of all ranks hit one and the same OST: `at_once` ranks on
 /// average.
 pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
-    let title = format!(
-        "ranks hit the same OST of {file} at once ({:.0} % of time windows) while most of its {} idle",
-        100.0 * share,
-        show::counted(targets, "OST")
-    );
+    let title =
+        format!("ranks hit the same OST of {file} at once while most of its {} idle", show::counted(targets, "OST"));
     let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
                 padding), or let each rank start at a different block";
     let sentence = format!(
-        "in a time window, {at_once:.1} ranks on average hit the busiest OST; over the whole run, the ranks use several OSTs"
+        "in {:.0} % of time windows, most requests hit a single OST; {at_once:.1} ranks on average hit the busiest OST of a time window; over the whole run, the ranks use several OSTs",
+        100.0 * share
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -71,7 +69,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
     let long = match of.cost {
         QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
         QueueCost::Times(slower) => {
-            format!("the median {} takes {slower:.1} times as long as the fastest", of.class.singular())
+            format!("the median {} takes {slower:.1} times the fastest", of.class.singular())
         }
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
@@ -118,7 +116,7 @@ pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<Lo
             show::counted(calls, "lock call")
         )
     } else {
-        format!("{whose} {time} for {what}, in {}", show::counted(calls, "call"))
+        format!("{whose} {time} for {what}, in {}", show::counted(calls, "lock call"))
     };
     let hint = match locks {
         Locks::SharedPointer => {
@@ -214,16 +212,13 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         1 => of.file.to_owned(),
         many => format!("{} and {}", of.file, show::counted(many - 1, "other file")),
     };
-    let groups = if of.groups > 1 { format!(" within each of {} groups,", of.groups) } else { String::new() };
-    let title = format!(
-        "{} {what} one at a time{groups} in {} on {on}",
-        show::counted(of.ranks, "rank"),
-        show::counted(of.phases, "phase"),
-    );
+    let groups = if of.groups > 1 { format!(" within each of {} groups", of.groups) } else { String::new() };
+    let title = format!("{} {what} one at a time{groups} on {on}", show::counted(of.ranks, "rank"));
     let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
     let sentence = format!(
-        "{} reads and writes in these phases: each rank begins when the previous one has finished; in parallel they would finish {} sooner",
+        "{} reads and writes in {} of the run: each rank begins when the previous one has finished; in parallel the ranks would finish {} sooner",
         show::count(of.calls),
+        show::counted(of.phases, "phase"),
         show::duration(of.saves_ns)
     );
     let words = Words::new(title, hint).with(sentence, about);
@@ -250,8 +245,11 @@ impl Uncached {
         let of =
             |(manner, calls): (&Manner, &u64)| format!("{} with {}", show::counted(*calls, "call"), manner.names());
         let opened = self.flags.iter().map(of).collect::<Vec<_>>().join(", ");
-        let sentence =
-            format!("{} in {}; {opened}", show::duration(self.time_ns as u64), self.class.counted(self.calls));
+        let sentence = format!(
+            "{} in {}, summed over processes; {opened}",
+            show::duration(self.time_ns as u64),
+            self.class.counted(self.calls)
+        );
         Words::new(title, hint).with(sentence, About::default()).on(lost)
     }
 
@@ -348,17 +346,19 @@ pub(crate) fn sync_per_write(syncs: u64, writes: u64, files: u64, flushes: bool,
     let name = if flushes { show::agree(syncs, "flush", "flushes") } else { show::agree(syncs, "sync", "syncs") };
     let (number, on) = (format!("{} {name}", show::count(syncs)), show::counted(files, "file"));
     let what = if writes == 0 {
-        format!("{number} on {on}, but no write on record (written through mmap, or by an untraced process?)")
+        format!("{number} on {on}, but no recorded write")
     } else {
-        format!("{number} {} {} on {on}", show::agree(syncs, "follows", "follow"), show::counted(writes, "write"))
+        format!("{number} between {} on {on}", show::counted(writes, "write"))
     };
+    let unseen = (writes == 0)
+        .then(|| Evidence::from("the data may be written through mmap, or by a process that is not traced".to_owned()));
     if flushes {
         let hint = "do not flush a stream (fflush, std::endl, an unbuffered log) after each write: a full buffer is written automatically";
-        Words::new(format!("{what}: each empties a stream's buffer"), hint).on(lost)
+        Words::new(format!("{what}: each flush empties a stream's buffer"), hint).and(unseen).on(lost)
     } else {
         let hint =
             "sync (fsync, msync) once, when a file is complete: each sync forces the data written so far to storage";
-        Words::new(format!("{what}: each forces data to storage"), hint).on(lost)
+        Words::new(format!("{what}: each sync forces data to storage"), hint).and(unseen).on(lost)
     }
 }
 

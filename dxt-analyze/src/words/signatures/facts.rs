@@ -126,6 +126,16 @@ pub struct SameBytes {
     pub bytes_by_node: u64,
 }
 
+impl SameBytes {
+    /// Adds a further part of the file that the same ranks read.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.bytes_each = self.bytes_each.saturating_add(other.bytes_each);
+        self.distinct = self.distinct.saturating_add(other.distinct);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.bytes_by_node = self.bytes_by_node.saturating_add(other.bytes_by_node);
+    }
+}
+
 /// Access pattern of a file with the stripe size and layout that suit it.
 #[derive(Clone, Debug, Serialize)]
 pub struct StripeRow {

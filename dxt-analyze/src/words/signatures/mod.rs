@@ -17,7 +17,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         row.file
     );
     let evidence = format!(
-        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next; sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of the bytes read ahead would be used",
+        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next (means); sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of the bytes read ahead would be used",
         units::counted(row.processes, "thread"),
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),
@@ -103,7 +103,8 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
         units::counted(row.nodes, "node"),
         units::bytes(row.bytes_by_node)
     );
-    let about = About { file: Some(row.file.clone()), bytes: Some(row.bytes), ..About::default() };
+    let (file, processes) = (Some(row.file.clone()), Some(row.ranks));
+    let about = About { file, processes, bytes: Some(row.bytes), ..About::default() };
     let hint = if row.are_processes {
         "let one process with several threads read the data once, or copy the file to each node before the job"
     } else {
@@ -116,9 +117,9 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "the present stripes of {} ({}) cost {:.1} times as much as {} would (cost model)",
-        row.file,
+        "stripes of {} on {} cost {:.1} times as much as {} would (cost model)",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
+        row.file,
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes)
     );

@@ -1,10 +1,23 @@
 //! Tests of processes that wait for a processor, in their calls and outside of them.
 
-use super::{KIB, MS, report, saves_ms};
+use super::{BARRIER, KIB, MS, report, saves_ms};
 use crate::common::facts::{assert_found, assert_says, assert_stated};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
+
+/// Adds samples of a process of 4 s that waits for one of two processors for the part `wait` of its time, and runs for the rest.
+fn sampled(one: &mut Builder, wait: f64) {
+    let sample = |of: u64| CpuSample {
+        time_ns: of * 100 * MS,
+        run_ns: ((of * 100 * MS) as f64 * (1.0 - wait)) as u64,
+        wait_ns: ((of * 100 * MS) as f64 * wait) as u64,
+        voluntary: 0,
+        involuntary: of * 10,
+    };
+    let threads = vec![ThreadTimes::of_sums(one.process.threads[0].tid, true, (0..=40).map(sample))];
+    one.process.processor = ProcessorDef { cpus: vec![0b11], threads };
+}
 
 /// Returns the JSON report on eight processes of 4 s that write 64 KiB every 10 ms; every 10th write takes 8 ms, the others 20 µs. `wait`: part of
 /// the time for which each process waits for one of two processors; `None` without samples.
@@ -35,15 +48,7 @@ fn writers_on(of: impl Fn(u64) -> (&'static str, Option<f64>)) -> Value {
             );
         }
         if let Some(wait) = wait {
-            let sample = |of: u64| CpuSample {
-                time_ns: of * 100 * MS,
-                run_ns: ((of * 100 * MS) as f64 * (1.0 - wait)) as u64,
-                wait_ns: ((of * 100 * MS) as f64 * wait) as u64,
-                voluntary: 0,
-                involuntary: of * 10,
-            };
-            let threads = vec![ThreadTimes::of_sums(2000 + rank as u32, true, (0..=40).map(sample))];
-            one.process.processor = ProcessorDef { cpus: vec![0b11], threads };
+            sampled(&mut one, wait);
         }
         one
     };
@@ -79,4 +84,27 @@ fn the_job_waits_for_the_one_busy_node() {
     let saves = saves_ms(&found, "DXT-V036").unwrap_or(0);
     assert!((3300..=3400).contains(&saves), "{saves} of 3360 ms: {found}");
     assert_found(&found, "DXT-V036", &json!({"processes": 1, "node": "busy"}));
+}
+
+/// Three of four ranks wait for a processor for half of their time, most of which they spend in barriers, where they wait for the fourth.
+#[test]
+fn waits_for_a_processor_in_barriers_cost_nothing() {
+    let saves = |in_barriers: bool| {
+        let mut all: Vec<Builder> = (0..4).map(|rank| process(rank, "n")).collect();
+        for (rank, one) in (0_u64..).zip(&mut all) {
+            for step in 0..40_u64 {
+                let at = step * 100 * MS;
+                one.write(&format!("/scratch/part.{rank}"), (step << 20) as i64, 1 << 20, at, at + 5 * MS);
+                if in_barriers {
+                    let from = at + if rank == 0 { 98 } else { 20 } * MS;
+                    one.add("", BARRIER, 0, 0, 0, from, at + 99 * MS);
+                }
+            }
+            sampled(one, if rank == 0 { 0.0 } else { 0.5 });
+        }
+        saves_ms(&report(all, 4000), "DXT-V036").unwrap_or(0)
+    };
+    // Outside of barriers, three ranks wait for half of a fifth of 4 s, and rank 0 does not wait.
+    assert!((100..=200).contains(&saves(true)), "{} ms", saves(true));
+    assert!((1400..=1600).contains(&saves(false)), "{} ms", saves(false));
 }

@@ -237,3 +237,38 @@ fn who_writes_less_is_not_waited_for_by_those_who_write_more() {
     let saves = saves_ms(&found, "DXT-V013").unwrap_or(0);
     assert!(saves <= 12 * 10, "{saves} of 72 ms: {}", sentence(&found));
 }
+
+/// Two ranks compute, then make 50 writes of 0.5 ms each, then synchronize, in each of ten steps. Rank 1 begins to write `after` ms after
+/// the begin of a step, rank 0 after 5 ms.
+fn two_ranks(after: u64) -> Value {
+    let mut all: Vec<Builder> = (0..2).map(|rank| process(rank, "n")).collect();
+    let mut now = 0;
+    for step in 0..10_u64 {
+        let mut times = [0; 2];
+        for (rank, one) in (0_u64..).zip(&mut all) {
+            let mut at = now + if rank == 1 { after } else { 5 } * MS;
+            for call in 0..50_u64 {
+                let until = at + MS / 2 + (rank * 7 + call * 3 + step) % 10 * MS / 100;
+                one.write("/scratch/o", (((step * 2 + rank) * 50 + call) << 20) as i64, 1 << 20, at, until);
+                at = until;
+            }
+            times[rank as usize] = at;
+        }
+        now = meet(&mut all, &times);
+    }
+    report(all, now / MS + 1)
+}
+
+#[test]
+fn one_of_two_ranks_that_computes_longer_is_late_and_not_serialized() {
+    let found = two_ranks(80);
+    assert_saves_ms(assert_stated(&found, "DXT-V013", &json!({"rank": 1, "calls": 10})), 680.0..=760.0);
+    assert_quiet(&found, "DXT-C039");
+    // Rank 1 begins when rank 0 has written.
+    let found = two_ranks(33);
+    assert_saves_ms(assert_stated(&found, "DXT-C039", &json!({})), 220.0..=300.0);
+    assert_quiet(&found, "DXT-V013");
+    let found = two_ranks(5);
+    assert_none_late(&found);
+    assert_quiet(&found, "DXT-C039");
+}

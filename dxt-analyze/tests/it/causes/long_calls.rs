@@ -238,7 +238,7 @@ fn calls_that_take_longer_and_longer_are_reported() {
     let span = &slower["about"]["span_ns"];
     assert!(span[0].as_u64().is_some_and(|from| (140 * MS..500 * MS).contains(&from)), "{span}");
     assert_eq!(span[1], 1000 * MS);
-    assert_says(slower, &["get slower", "most ranks"]);
+    assert_says(slower, &["ever longer", "most ranks"]);
 }
 
 #[test]

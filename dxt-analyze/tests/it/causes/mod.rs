@@ -17,6 +17,7 @@ mod opened_so;
 mod placed;
 mod polled;
 mod read_before;
+mod reopened;
 mod servers;
 mod shapes;
 mod stands_off;
@@ -30,7 +31,8 @@ mod waiting;
 use crate::common::facts::of_code;
 use crate::common::{Builder, job, json, process, put, trace};
 use serde_json::Value;
-use trace_format::meta::ThreadDef;
+use std::collections::BTreeSet;
+use trace_format::meta::{Mount, ThreadDef};
 use trace_format::op::{Layer, OpClass, OpDef, OpMode};
 use trace_format::segment::Segment;
 
@@ -84,7 +86,8 @@ fn report_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Value {
     found
 }
 
-/// Asserts that all findings together save no more than the time in I/O and the waits outside of it, and explain no call twice.
+/// Asserts that all findings together save no more than the time in I/O and the waits outside of it, and explain no call twice, and that no
+/// finding is there for reads and again, with the same saving, for writes.
 fn assert_together(verdict: &Value) {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let together = &verdict["together"];
@@ -95,6 +98,16 @@ fn assert_together(verdict: &Value) {
     let saves = number(&together["saves_ns"]).max(number(&together["saves_high_ns"]));
     assert!(saves <= most + 1.0, "{saves} of {most}: {verdict}");
     assert!(number(&together["explains"]["share"]) <= 1.0, "{verdict}");
+    let mut seen = BTreeSet::new();
+    for one in verdict["findings"].as_array().into_iter().flatten().filter(|one| one["saves_ns"].is_u64()) {
+        let mut about = one["about"].clone();
+        about.as_object_mut().map(|about| about.remove("operation"));
+        assert!(
+            seen.insert(format!("{} {about} {}", one["code"], one["saves_ns"])),
+            "{} twice: {verdict}",
+            one["code"]
+        );
+    }
 }
 
 /// Ends all processes with a barrier, and returns the JSON report. Each process is given with its arrival time in ns; all end once the last
@@ -120,6 +133,7 @@ fn meet(all: &mut [Builder], times: &[u64]) -> u64 {
 /// Encodes a trace of processes, each given with its end in ms.
 fn trace_of(processes: Vec<(Builder, u64)>, ranks: u32) -> Vec<u8> {
     let mut job = job("causes", ranks);
+    job.mounts.push(Mount { path: b"/mounted".into(), kind: "lustre".into() });
     let def = |code, layer, class, name: &str| OpDef { code, layer, class, mode: OpMode::Plain, name: name.into() };
     job.ops.extend([
         def(SYNC, Layer::Posix, OpClass::Sync, "fsync"),

@@ -50,7 +50,7 @@ fn shared(ms: u64) -> Reads {
 fn the_thread_that_is_slow_in_each_process_is_reported_by_what_all_wait_for_it() {
     let found = threads(|_, thread| shared(if thread == 2 { 18 } else { 10 }));
     let slow = assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 3 * 10 * 4}));
-    assert_says(slow, &["thread 3", "the 4", "3 processes"]);
+    assert_says(slow, &["thread 3 of 4", "3 processes"]);
     let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
     assert!((310..=330).contains(&saves), "{saves} of 320 ms");
     assert_eq!(saves_ms(&threads(|_, _| shared(10)), "DXT-V035"), None, "they are similar");
@@ -60,7 +60,7 @@ fn the_thread_that_is_slow_in_each_process_is_reported_by_what_all_wait_for_it()
 fn the_thread_of_one_process_is_reported_with_its_rank() {
     let found = threads(|rank, thread| shared(if (rank, thread) == (1, 0) { 20 } else { 10 }));
     let slow = assert_stated(&found, "DXT-V035", &json!({"file": null, "calls": 10 * 4}));
-    assert_says(slow, &["thread 1", "the 4", "rank 1"]);
+    assert_says(slow, &["thread 1 of 4", "rank 1"]);
     let saves = saves_ms(&found, "DXT-V035").unwrap_or(0);
     assert!((390..=410).contains(&saves), "{saves} of 400 ms");
 }

@@ -150,7 +150,7 @@ fn locks_around_each_call_of_mpiio_are_reported_from_those_of_sieving() {
     assert!(unlocks(&atomic), "{}", atomic["verdict"]);
     let sieving = run(true);
     let locks = assert_found(&sieving, "DXT-L001", &json!({"reason": null}));
-    assert_says(locks, &["80 calls"]);
+    assert_says(locks, &["80 lock calls"]);
     assert!(findings(&sieving).into_iter().all(|one| one["about"]["reason"].is_null()), "{}", brief(&sieving));
     assert!(!unlocks(&sieving), "{}", sieving["verdict"]);
 }

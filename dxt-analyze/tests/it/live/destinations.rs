@@ -41,13 +41,13 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
     if cfg!(feature = "parquet") {
         to.extend(["--to", "parquet:files"]);
     }
-    let first = Running::new(agent(&scratch, &to)).watching();
+    let first = Running::new(agent(&scratch, &to));
     // The agent starts watching before it opens its files.
     while !scratch.data().join(to.last().unwrap().split_once(':').unwrap().1).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     for to in to.iter().filter(|word| **word != "--to") {
-        let said = Running::new(agent(&scratch, &["--to", to])).end_with(1).1;
+        let said = Running::started(agent(&scratch, &["--to", to])).end_with(1).1;
         assert!(said.contains("another `dxt-analyze live` writes") && said.contains("%h"), "{said}");
     }
     calls(&scratch, "100", &first);
@@ -59,7 +59,7 @@ fn the_second_agent_of_a_file_says_so_and_the_first_loses_nothing() {
 #[test]
 fn each_node_has_a_file_of_its_own_and_whoever_waits_is_reported_when_to_begin() {
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:of-%h-%p", "--ready", "ready-%h", "--until-end"]));
+    let agent = Running::started(agent(&scratch, &["--to", "events:of-%h-%p", "--ready", "ready-%h", "--until-end"]));
     let node = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim_end().to_owned();
     while !scratch.data().join(format!("ready-{node}")).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -75,7 +75,7 @@ fn what_a_new_destination_lacks_is_said() {
     let scratch = Scratch::new();
     let run = |more: &[&str]| {
         let args = [&["--state", "state", "--until-end", "--to", "intervals:intervals"], more].concat();
-        let agent = Running::new(agent(&scratch, &args)).watching();
+        let agent = Running::new(agent(&scratch, &args));
         calls(&scratch, "100", &agent);
         agent.end().1
     };
@@ -100,7 +100,7 @@ fn only_the_process_that_is_asked_for_is_shown() {
         })
         .collect();
     let pid = programs[1].id();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--pid", &pid.to_string()])).watching();
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--pid", &pid.to_string()]));
     until_lines(&scratch, "events", 52);
     std::fs::write(scratch.root().join("go"), "").unwrap();
     programs.iter_mut().for_each(|program| assert!(program.wait().unwrap().success()));
@@ -117,8 +117,8 @@ fn collective_calls_are_shown_where_they_are_asked_for() {
         return skip("mpicc.mpich is not installed");
     }
     let scratch = Scratch::new();
-    let without = Running::new(agent(&scratch, &["--to", "events:without", "--until-end"])).watching();
-    let with = Running::new(agent(&scratch, &["--to", "events:with", "--until-end", "--mpi"])).watching();
+    let without = Running::new(agent(&scratch, &["--to", "events:without", "--until-end"]));
+    let with = Running::new(agent(&scratch, &["--to", "events:with", "--until-end", "--mpi"]));
     let launch = Launch::new(&scratch, workload_with("runs", mpi, &["-O1"])).arg(scratch.data().join("file"));
     assert_eq!(launch.ranks(mpi, 2).run().code, 0);
     without.end();
@@ -152,7 +152,7 @@ fn parts(scratch: &Scratch) -> Vec<std::path::PathBuf> {
 #[test]
 fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one() {
     let scratch = Scratch::new();
-    let first = Running::new(agent(&scratch, &["--to", "parquet:files"])).watching();
+    let first = Running::new(agent(&scratch, &["--to", "parquet:files"]));
     while parts(&scratch).is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -164,7 +164,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     let mut text = std::fs::read(&pending).unwrap();
     text.extend_from_slice(b"\xff\n{\"id\":");
     std::fs::write(&pending, text).unwrap();
-    let second = Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "300ms"]));
+    let second = Running::started(agent(&scratch, &["--to", "parquet:files", "--for", "300ms"]));
     let (_, said) = second.end_with(3);
     assert!(
         said.contains("1 line of files/pending.jsonl is not a call") && said.contains("are now in a Parquet file"),
@@ -174,7 +174,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
     assert_eq!(all.iter().map(|path| path.file_name().unwrap()).collect::<Vec<_>>(), ["part-000000.parquet"]);
     assert_eq!(rows(&all[0]).0, 102);
     // The damaged lines do not disturb the next agent.
-    assert_eq!(Running::new(agent(&scratch, &["--to", "parquet:files", "--for", "100ms"])).end().1, "");
+    assert_eq!(Running::started(agent(&scratch, &["--to", "parquet:files", "--for", "100ms"])).end().1, "");
 }
 
 /// A Parquet file is completed after its time, even if no further event arrives. Its columns include every field of JSON events.
@@ -183,7 +183,7 @@ fn what_waits_for_parquet_when_an_agent_is_killed_is_in_a_file_of_the_next_one()
 fn a_parquet_file_is_ended_after_its_time_also_if_nothing_follows() {
     let scratch = Scratch::new();
     let to = ["--to", "parquet:files", "--to", "events:events", "--rotate", "200ms"];
-    let agent = Running::new(agent(&scratch, &to)).watching();
+    let agent = Running::new(agent(&scratch, &to));
     for count in [1, 2] {
         calls(&scratch, "100", &agent);
         let files = || parts(&scratch).iter().filter(|path| path.extension().unwrap() == "parquet").count();

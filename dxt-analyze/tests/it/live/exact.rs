@@ -68,7 +68,7 @@ impl Bursts {
 fn killed(variables: &[(&str, &str)]) -> (Scratch, u64) {
     let scratch = Scratch::new();
     let to = ["--to", "events:events", "--to", "intervals:intervals", "--state", "state", "--until-end"];
-    let start = || Running::new(agent_each(&scratch, "20ms", &to));
+    let start = || Running::started(agent_each(&scratch, "20ms", &to));
     let state = scratch.data().join("state");
     let noted = || std::fs::metadata(&state).and_then(|about| about.modified()).ok();
     let mut program = Bursts::new(&scratch, variables);
@@ -207,7 +207,7 @@ fn a_full_disk_is_said_and_counted() {
 #[test]
 fn an_event_has_the_times_of_its_call() {
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"])).watching();
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--until-end"]));
     std::fs::write(scratch.root().join("go"), "").unwrap();
     Launch::new(&scratch, workload("live")).args(["2000", "2", "go"]).traced();
     agent.end();

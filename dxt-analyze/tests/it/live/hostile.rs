@@ -184,7 +184,7 @@ fn small_agent(scratch: &Scratch, args: &[&str]) -> Running {
     command.arg(named.get_program()).args(named.get_args()).current_dir(scratch.data());
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(File::create(scratch.data().join("said")).unwrap());
-    Running::new(command)
+    Running::started(command)
 }
 
 /// Returns the agent's peak resident memory, bytes.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 fn each_process_is_shown_whole_or_counted_as_unseen() {
     const PROCESSES: u64 = 1000;
     let scratch = Scratch::new();
-    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--to", "intervals:intervals"])).watching();
+    let agent = Running::new(agent(&scratch, &["--to", "events:events", "--to", "intervals:intervals"]));
     std::fs::write(scratch.root().join("go"), "").unwrap();
     let script = format!("for i in $(seq {PROCESSES}); do \"$0\" 20 1 go & [ $((i % 20)) != 0 ] || wait; done; wait");
     let program = workload("live");

@@ -35,7 +35,13 @@ fn agent_each(scratch: &Scratch, interval: &str, args: &[&str]) -> Command {
 struct Running(Child);
 
 impl Running {
-    fn new(mut command: Command) -> Self {
+    /// Starts an agent, and waits until it watches its spool directory.
+    fn new(command: Command) -> Self {
+        Self::started(command).watching()
+    }
+
+    /// Starts an agent that ends by itself, or whose start is tested.
+    fn started(mut command: Command) -> Self {
         Self(command.spawn().unwrap())
     }
 

@@ -19,7 +19,7 @@ use std::process::Command;
 fn the_slow_run_its_moment_and_its_writes_and_reads_are_named() {
     let scratch = Scratch::new();
     #[cfg(feature = "parquet")]
-    let agent = Running::new(agent(&scratch, &["--to", "parquet:calls"])).watching();
+    let agent = Running::new(agent(&scratch, &["--to", "parquet:calls"]));
     if five_runs(&scratch).is_none() {
         return;
     }

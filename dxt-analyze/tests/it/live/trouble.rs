@@ -54,7 +54,7 @@ fn what_could_not_be_written_is_in_the_exit_code() {
         let scratch = Scratch::new();
         let mut command = agent(&scratch, &["--until-end"]);
         prepare(&scratch.data());
-        let agent = Running::new({
+        let agent = Running::started({
             command.args(to);
             command
         });
@@ -142,7 +142,7 @@ fn crowded(scratch: &Scratch, args: &[&str]) -> (Running, BTreeSet<PathBuf>) {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "ulimit -n 40; exec \"$0\" \"$@\""]).arg(named.get_program()).args(named.get_args());
     command.current_dir(scratch.data()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    (Running::new(command), all)
+    (Running::started(command), all)
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Repeated metadata queries on the same paths: existence, size, permissions.
 
+use crate::cube::reading::episodes::ASK;
 use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
@@ -7,9 +8,6 @@ use crate::replay::Savings;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use rustc_hash::FxHashSet;
-
-/// Operations that query a path without changing anything.
-const ASK: [&str; 2] = ["stat", "access"];
 
 /// Returns one claim (finding with its saving) about the repeated metadata queries (stat, access) of all processes.
 #[must_use]

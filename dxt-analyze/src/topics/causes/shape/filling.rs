@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let found = filling(cube)?;
     Some(Claim::on_files(cube, Code::READ_MODIFY_WRITE, found.savings, |lost| {
-        words::read_modify_write(found.reads, found.writes, lost)
+        words::read_modify_write(found.reads, found.writes, found.whole, lost)
     }))
 }
 
@@ -24,6 +24,8 @@ struct Filling {
     reads: u64,
     /// Number of writes by the same processes to the same files as the small reads.
     writes: u64,
+    /// True if the writes are of whole pages: the program changes a part of them.
+    whole: bool,
     /// Time saved if whole blocks were written and the reads dropped, ns by cell (group of similar calls).
     savings: Savings,
 }
@@ -52,7 +54,13 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |cell: &Cell| cell.leaf && cell.class == Class::Read && of.contains_key(&(cell.process, cell.file));
+    let page = |bytes: u64| bytes.is_multiple_of(PAGE_BYTES);
+    let whole = |cell: &Cell| {
+        page(cell.sums.range.0) && page(cell.sums.range.1) && page(cell.sums.bytes / cell.sums.calls.max(1))
+    };
+    let theirs = |cell: &&Cell| cell.leaf && !cell.inside && of.contains_key(&(cell.process, cell.file));
+    let whole = cube.cells.iter().filter(theirs).filter(|cell| cell.class == Class::Write).all(whole);
     let savings: Savings =
         (0_u32..).zip(&cube.cells).filter(|(_, cell)| is(cell)).map(|(index, cell)| (index, cell.time_ns())).collect();
-    (!savings.is_empty()).then_some(Filling { reads, writes, savings })
+    (!savings.is_empty()).then_some(Filling { reads, writes, whole, savings })
 }

@@ -1,5 +1,5 @@
 //! HDF5 moves far more bytes than the program requests: chunks that its cache cannot hold are loaded, and written back, for each call that
-//! touches them; columns of a row-major data set bring whole rows.
+//! touches them; columns of a row-major data set bring whole rows; few elements of a data set without chunks bring a sieve buffer.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
@@ -49,6 +49,8 @@ impl Way {
 struct Found {
     reads: Way,
     writes: Way,
+    /// Number of flushes of the file by the program.
+    flushes: u64,
     /// True if the run creates a data set in the file: its chunks need not be read before they are written.
     creates: bool,
     /// File offset of the end of the last byte that HDF5 moves.
@@ -109,6 +111,10 @@ fn by_file(cube: &Cube<'_>, is: impl Fn(FileId) -> bool) -> BTreeMap<FileId, Fou
         let way = match cell.class {
             Class::Read => &mut found.reads,
             Class::Write => &mut found.writes,
+            Class::Sync if layer == Some(Layer::Hdf5) => {
+                add(&mut found.flushes, cell.sums.calls);
+                continue;
+            }
             _ => continue,
         };
         match layer {
@@ -169,19 +175,35 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
         moved as f64 >= needed as f64 * least.hdf5_amplification
             && moved.saturating_sub(needed) >= least.traffic_min_bytes
     };
+    // A file that is flushed after every few writes has its chunks written for that reason: another finding.
+    let flushed = found.flushes >= least.calls_min
+        && found.flushes.saturating_mul(least.repeated_min) >= found.writes.asked.calls;
     let [read, written] = [&found.reads, &found.writes].map(|way| way.through().bytes);
     let both = read.saturating_add(written);
     let again = once(run, file, &found).filter(|(reads, writes)| {
-        much(both, reads.saturating_add(*writes)) && found.reads.asked.bytes + found.writes.asked.bytes > 0
+        !flushed && much(both, reads.saturating_add(*writes)) && found.reads.asked.bytes + found.writes.asked.bytes > 0
     });
-    // Without chunks on record, or if each is moved once, only reads can be compared with what the program requests.
+    // Without chunks on record, or if each is moved once, bytes are compared with those that the program requests.
+    let mut sets = run.data_sets.iter().filter(|set| set.file == file).peekable();
+    let contiguous = sets.peek().is_some() && sets.all(|set| set.chunk.is_empty());
+    // Small transfers are of HDF5's metadata.
+    let large = |way: &Way| way.through().bytes >= way.through().calls.saturating_mul(least.metadata_bytes);
+    let of_writes = || {
+        let (way, calls) = (&found.writes, found.writes.asked.calls);
+        // Fill values may be written before the program's elements are.
+        let asked = way.asked.bytes.saturating_mul(2);
+        let each = (calls / 2..=calls.saturating_mul(2)).contains(&way.through().calls);
+        let is = !flushed && contiguous && calls >= least.calls_min && each && large(way) && much(written, asked);
+        is.then_some((read, way.asked.bytes))
+    };
     let of_reads = || {
         let asked = found.reads.asked.bytes;
-        (asked > 0 && much(read, asked)).then_some((asked, written))
+        (asked > 0 && large(&found.reads) && much(read, asked)).then_some((asked, written))
     };
-    let is_again = again.is_some();
-    let (reads, writes) = again.or_else(of_reads)?;
-    let chunks = of_file(run, file, &found).filter(|_| is_again);
+    let sieved = if again.is_none() { of_writes() } else { None };
+    let (is_again, is_sieved) = (again.is_some() || sieved.is_some(), sieved.is_some());
+    let (reads, writes) = again.or(sieved).or_else(of_reads)?;
+    let chunks = of_file(run, file, &found).filter(|_| is_again && !is_sieved);
     let calls = found.reads.asked.calls + if is_again { found.writes.asked.calls } else { 0 };
     let asked = found.reads.asked.bytes + if is_again { found.writes.asked.bytes } else { 0 };
     let moved = if is_again { both } else { read };
@@ -202,6 +224,7 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
         asked,
         moved,
         written: if is_again { written } else { 0 },
+        sieved: is_sieved,
         calls,
         time_ns: time_ns as u64,
         chunks: chunks.filter(|chunks| chunks.exceed_cache()).map(|chunks| words::TooManyChunks {

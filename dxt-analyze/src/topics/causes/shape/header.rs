@@ -1,5 +1,5 @@
-//! A header, index or record count that is rewritten after each record: that is half of the writes, and a seek there and back for each
-//! record.
+//! A header, index, record count or state that is rewritten in place: only the last version counts, and a seek there and back is added for
+//! each.
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code};
@@ -73,9 +73,12 @@ fn header(thresholds: &Thresholds, sizes: &Sizes) -> Option<Header> {
         add(&mut calls, of.calls);
         add(&mut bytes, of.bytes);
     }
-    let ratio = mine.calls as f64 / calls.max(1) as f64;
-    let is = (thresholds.third_share..=thresholds.treble_ratio).contains(&ratio)
-        && mine.reaches() as f64 <= bytes as f64 * thresholds.quarter_share;
+    let often = mine.calls as f64 >= calls as f64 * thresholds.third_share;
+    // With few records, each write replaces most of a state.
+    let each = mine.bytes as f64 / mine.calls.max(1) as f64;
+    let is_state = mine.calls as f64 >= calls as f64 * thresholds.treble_ratio
+        && mine.reaches() as f64 <= each * thresholds.double_ratio;
+    let is = often && (is_state || mine.reaches() as f64 <= bytes as f64 * thresholds.quarter_share);
     is.then_some(Header { size, calls: mine.calls, range: mine.range, others: calls })
 }
 
@@ -147,10 +150,11 @@ mod tests {
         assert_eq!(of(last), Some(60), "one of the same size elsewhere");
         assert_eq!(of(writes(60, 60 << 9, (0, 60 << 9))), None, "a log");
         assert_eq!(of(writes(4, 4 << 9, (0, 512))), None, "now and then");
+        assert_eq!(of(writes(6000, 6000 << 9, (0, 512))), Some(6000), "far more often than records are written");
         assert_eq!(
             header(&thresholds, &Sizes::from([(10, writes(60, 60 << 9, (0, 512)))])).map(|of| of.calls),
-            None,
-            "a state"
+            Some(60),
+            "a state, without records"
         );
     }
 }

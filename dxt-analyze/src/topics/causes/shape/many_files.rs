@@ -17,6 +17,8 @@ use trace_format::op::OpClass;
 struct Use {
     opens: u64,
     calls: u64,
+    /// Number of reads and writes.
+    moves: u64,
     read: u64,
     written: u64,
     removed: bool,
@@ -39,6 +41,9 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     for cell in cube.cells.iter().filter(|cell| counts(cube, cell)) {
         let (of, processes) = out.entry(cell.file).or_default();
         add(&mut of.calls, cell.sums.calls);
+        if matches!(cell.class, Class::Read | Class::Write) {
+            add(&mut of.moves, cell.sums.calls);
+        }
         match cell.class {
             Class::Open => {
                 add(&mut of.opens, cell.sums.calls);
@@ -57,16 +62,14 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
 }
 
 impl Kind {
-    /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small, or if a file that stays is opened
-    /// more than `opens` times per process on average.
-    fn of(thresholds: &Thresholds, file: &Use, processes: usize, opens: f64) -> Option<Self> {
+    /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small.
+    fn of(thresholds: &Thresholds, file: &Use) -> Option<Self> {
         let small = file.read.saturating_add(file.written) / file.opens.max(1) <= thresholds.half_time_bytes;
-        let seldom = file.opens as f64 <= opens * processes.max(1) as f64;
         match (file.removed, file.written > 0, file.read > 0) {
             // An empty file that is removed is a marker: its name is its content.
             (true, written, read) if small && (written || !read) => Some(Self::Temporary),
-            (false, true, _) if small && seldom => Some(Self::Written),
-            (false, false, true) if small && seldom => Some(Self::Read),
+            (false, true, _) if small => Some(Self::Written),
+            (false, false, true) if small => Some(Self::Read),
             _ => None,
         }
     }
@@ -74,31 +77,29 @@ impl Kind {
 
 fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
-    let opened = |times: f64| -> BTreeMap<FileId, &Use> {
-        let is = |(of, processes): &(Use, BTreeSet<ProcessId>)| {
-            Kind::of(thresholds, of, processes.len(), times) == Some(kind)
-        };
-        uses.iter().filter(|(_, of)| is(of)).map(|(file, (of, _))| (*file, of)).collect()
-    };
-    let in_passes = opened(thresholds.hundred_calls_min as f64);
-    let passes = in_passes.len() >= (thresholds.thousand_calls_min as usize) && in_a_go(cube, &in_passes);
-    let mine = if passes { in_passes } else { opened(thresholds.repeated_min as f64) };
+    let mut mine: BTreeMap<FileId, &Use> = uses
+        .iter()
+        .filter(|(_, (of, _))| Kind::of(thresholds, of) == Some(kind))
+        .map(|(file, (of, _))| (*file, of))
+        .collect();
+    if kind != Kind::Temporary {
+        // A file that is opened far more often costs by its own opens, not by the number of files.
+        let opens = (mine.len() as f64 * thresholds.some_share).max(thresholds.repeated_min as f64);
+        let has_few_opens =
+            |(of, processes): &(Use, BTreeSet<ProcessId>)| of.opens as f64 <= opens * processes.len().max(1) as f64;
+        mine.retain(|file, _| uses.get(file).is_some_and(has_few_opens));
+    }
     let fewest =
         if kind == Kind::Temporary { thresholds.many_calls_min as usize } else { thresholds.more_calls_min as usize };
     if mine.len() < fewest {
         return None;
     }
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
-    let (mut all_opens, mut bytes, mut by_itself, mut closes) = (0_u64, 0_u64, 0.0, (0_u64, 0.0));
-    // With several transfers per open, the number of transfers costs time, not the number of files.
-    let in_a_go = in_a_go(cube, &mine);
-    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cube, cell)) {
-        if cell.class == Class::Open {
-            add(&mut all_opens, cell.sums.calls);
-        }
-        if !mine.contains_key(&cell.file) {
-            continue;
-        }
+    let (mut bytes, mut closes) = (0_u64, (0_u64, 0.0));
+    // With several transfers per open of a file that is not tiny, the number of transfers costs time, not the number of files.
+    let in_a_go = are_in_a_go(thresholds, &mine);
+    let theirs = |cell: &Cell| counts(cube, cell) && mine.contains_key(&cell.file);
+    for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| theirs(cell)) {
         let usual = cell.time_ns() - cell.beyond_ns(1.0);
         let (calls, moved) = (cell.sums.calls as f64, cell.sums.bytes as f64);
         let data = matches!(cell.class, Class::Read | Class::Write);
@@ -124,37 +125,29 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         };
         if less > 0.0 {
             savings.push((index, less));
-            by_itself += if data { less } else { 0.0 };
         }
     }
-    let tiny = bytes <= opens.0.saturating_mul(thresholds.small_bytes);
-    let each = if tiny { opens.1.max(by_itself) } else { opens.1 };
-    let slow = each >= thresholds.server_ns * opens.0 as f64 || mine.len() >= thresholds.thousand_calls_min as usize;
-    let most = opens.0 as f64 >= all_opens as f64 * thresholds.most_share;
+    // Names in memory cost nothing.
+    let slow = opens.1 >= thresholds.server_ns * thresholds.some_share * opens.0 as f64;
     let in_closes =
         closes.1 >= time * thresholds.majority_share && closes.1 >= closes.0 as f64 * thresholds.slow_call_ns as f64;
-    if savings.is_empty() || kind != Kind::Temporary && (in_closes || !(slow && most)) {
+    if savings.is_empty() || kind != Kind::Temporary && (in_closes || !slow) {
         return None;
     }
-    let (files, calls) = (mine.len() as u64, calls_of(&mine));
+    let (files, calls) = (mine.len() as u64, sum(&mine, |of| of.calls));
     let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
     let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
     Some(Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost)))
 }
 
-/// True if the files are read or written by one call per open, on average (a second call may meet the end of the file).
-fn in_a_go(cube: &Cube<'_>, files: &BTreeMap<FileId, &Use>) -> bool {
-    let (mut opens, mut moves) = (0_u64, 0_u64);
-    for cell in cube.cells.iter().filter(|cell| counts(cube, cell) && files.contains_key(&cell.file)) {
-        match cell.class {
-            Class::Open => add(&mut opens, cell.sums.calls),
-            Class::Read | Class::Write => add(&mut moves, cell.sums.calls),
-            _ => {}
-        }
-    }
-    moves <= opens.saturating_mul(cube.run.thresholds.repeated_min)
+/// True if the files are tiny, or are read or written by one call per open, on average (a second call may meet the end of the file).
+fn are_in_a_go(thresholds: &Thresholds, files: &BTreeMap<FileId, &Use>) -> bool {
+    let opens = sum(files, |of| of.opens);
+    let bytes = sum(files, |of| of.read.saturating_add(of.written));
+    sum(files, |of| of.moves) <= opens.saturating_mul(thresholds.repeated_min)
+        || bytes <= opens.saturating_mul(thresholds.metadata_bytes)
 }
 
-fn calls_of(files: &BTreeMap<FileId, &Use>) -> u64 {
-    files.values().fold(0, |sum, of| sum.saturating_add(of.calls))
+fn sum(files: &BTreeMap<FileId, &Use>, of: impl Fn(&Use) -> u64) -> u64 {
+    files.values().map(|file| of(file)).fold(0, u64::saturating_add)
 }

@@ -9,7 +9,7 @@
 //! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for
 //!   partly written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
 //! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`],
-//!   [`hdf5_reopened`]; [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
+//!   [`hdf5_reopened`]; [`launched`]: the same program for each item; [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
 //! * Metadata: [`slow_metadata`]; [`many_files`]; [`header`]: rewritten between records; [`hdf5_metadata`]: separately on each rank.
 //! * Aggregators: [`one_aggregator`]: limited by a hint; [`many_aggregators`]: serialized.
 
@@ -27,6 +27,7 @@ pub mod header;
 pub mod independent;
 pub mod late;
 pub mod late_to_open;
+pub mod launched;
 pub mod locks;
 pub mod long_collective;
 pub mod longer;
@@ -84,7 +85,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Functions of this folder that find their claims in the cube (totals of calls by process, time window, stream and size) alone.
-const APART: [fn(&Cube<'_>) -> Vec<Claim>; 35] = [
+const APART: [fn(&Cube<'_>) -> Vec<Claim>; 36] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),
     |cube| all(slow_metadata::claim(cube)),
@@ -102,6 +103,7 @@ const APART: [fn(&Cube<'_>) -> Vec<Claim>; 35] = [
     |cube| all(found_late::claim(cube)),
     |cube| all(many_files::claims(cube)),
     |cube| all(reopened::claim(cube)),
+    |cube| all(launched::claims(cube)),
     |cube| all(mpiio_reopened::claim(cube)),
     |cube| all(rewritten::claim(cube)),
     |cube| all(read_before::claim(cube)),

@@ -124,11 +124,14 @@ fn of_group(cube: &Cube<'_>, cells: &[&Cell]) -> Option<Turns> {
     }
     let long = |of: (u64, u64)| of.1.saturating_sub(of.0) as f64;
     let length = long(by.values().map(|(_, turn)| *turn).fold((u64::MAX, 0), joined));
-    let turns: f64 = by.values().map(|(_, turn)| long(*turn)).sum();
+    let turns = || by.values().map(|(_, turn)| long(*turn));
+    let (turns, longest_turn) = (turns().sum::<f64>(), turns().fold(0.0, f64::max));
     let in_calls = || by.values().map(|(in_calls, _)| *in_calls);
     let (all, longest) = (in_calls().sum::<f64>(), in_calls().fold(0.0, f64::max));
-    let one_at_a_time = all >= length * thresholds.most_share && turns <= length * thresholds.similar_ratio;
-    let is = one_at_a_time && handed_on_by(cells.iter().copied()) >= thresholds.most_share;
+    // In parallel, all ranks take as long as the one with the longest turn; serialized, the other turns come in addition.
+    let follow = length - longest_turn >= (turns - longest_turn) * thresholds.most_share;
+    let one_at_a_time = all >= length * thresholds.most_share && follow;
+    let is = one_at_a_time && handed_on_by(cube, cells.iter().copied()) >= thresholds.most_share;
     let has = |class: Class| cells.iter().any(|cell| cell.class == class);
     is.then(|| Turns {
         ranks: by.len(),

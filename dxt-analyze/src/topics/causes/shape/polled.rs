@@ -39,6 +39,14 @@ impl What {
 }
 
 impl Asked {
+    /// True if the failed calls of a wait are spread over it: a process that looks a few times at the begin and at the end does not wait for
+    /// the file.
+    fn are_spread(&self, (first, last): &Wait, thresholds: &Thresholds) -> bool {
+        let windows = self.failed.range(*first..=*last).count() as f64;
+        let most = self.calls(&(*first, *last)).min(u64::from(last - first) + 1) as f64;
+        windows >= most * thresholds.half_share
+    }
+
     /// Returns the number of failed calls in a wait.
     fn calls(&self, (first, last): &Wait) -> u64 {
         self.failed.range(*first..=*last).fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
@@ -84,7 +92,9 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         }
         let enough = |wait: &Wait| {
             let (calls, ns) = (asked.calls(wait), length(cube, &asked, wait));
-            calls >= what.fewest(thresholds) && ns <= thresholds.poll_interval_ns as f64 * calls as f64
+            calls >= what.fewest(thresholds)
+                && ns <= thresholds.poll_interval_ns as f64 * calls as f64
+                && (what != What::File || asked.are_spread(wait, thresholds))
         };
         let mut waits = waits(thresholds, &asked);
         // If it is recorded when the file existed, [`super::found_late`] reports the wait.

@@ -119,7 +119,7 @@ fn queue(cube: &Cube<'_>, class: Class) -> Option<Queue> {
         return None;
     }
     // Busy time of the class: a phase lasts as long as its slowest rank.
-    let busy = Work::of_those(cube, |cell| cell.class == class).critical();
+    let busy = Work::of_those(cube, |cell| cell.class == class).critical(cube);
     // Mean number of targets in use at a time: calls may move from some targets to others over the run.
     let count = placed.at_once.clamp(1.0, used.len().max(1) as f64);
     let in_flight = all / busy.max(1.0) / count;

@@ -28,7 +28,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         None => words::Slow::Several(&found.several),
     };
     let (calls, time_ns, most, of_most) = (found.calls, found.time_ns, found.most.as_str(), found.of_most);
-    let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on };
+    let of = words::SlowMetadata { what, calls, time_ns, most, of_most, on, are_ranks: cube.run.ranks() > 1 };
     let about = About { calls: Some(found.calls), ..About::default() };
     let words = |lost| words::slow_metadata(&of, about, lost);
     Some(Claim::on_files(cube, Code::METADATA_SHARE, found.savings, words))

@@ -21,7 +21,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for (phase, waits) in cube.sync_points.waits() {
         all_waits.push(waits);
         let in_calls = |process: ProcessId| (from..=phase).map(|phase| work.time(phase, process)).sum::<f64>();
-        sync_points.push(sync_point(thresholds, waits, in_calls));
+        sync_points.push(sync_point(waits, in_calls));
         by_calls.push(held_by_calls(thresholds, waits, in_calls));
         from = phase + 1;
     }
@@ -75,14 +75,7 @@ fn held_by_calls(
 
 /// Returns each rank's lateness, ns: the longest wait in `waits` (time at the synchronization point) minus the rank's own wait. A rank's
 /// excess time in I/O calls (`in_calls`) is added to its wait first.
-fn sync_point(
-    thresholds: &Thresholds,
-    waits: &FxHashMap<ProcessId, f64>,
-    in_calls: impl Fn(ProcessId) -> f64,
-) -> SyncPoint {
-    if (waits.len() as u64) < thresholds.several_min {
-        return SyncPoint::new();
-    }
+fn sync_point(waits: &FxHashMap<ProcessId, f64>, in_calls: impl Fn(ProcessId) -> f64) -> SyncPoint {
     let mut all: Vec<(ProcessId, f64, f64)> =
         waits.iter().map(|(process, ns)| (*process, *ns, in_calls(*process))).collect();
     all.sort_unstable_by_key(|(process, ..)| *process);
@@ -103,10 +96,10 @@ mod tests {
     fn who_waits_least_is_late_but_for_its_calls() {
         let waits: FxHashMap<ProcessId, f64> =
             [(ProcessId(0), 100.0), (ProcessId(1), 4.0), (ProcessId(2), 90.0)].into_iter().collect();
-        let of = |in_calls: &dyn Fn(ProcessId) -> f64| sync_point(&Thresholds::default(), &waits, in_calls);
+        let of = |in_calls: &dyn Fn(ProcessId) -> f64| sync_point(&waits, in_calls);
         assert_eq!(of(&|_| 7.0), [(ProcessId(0), 0.0), (ProcessId(1), 96.0), (ProcessId(2), 10.0)]);
         let slower = |process| if process == ProcessId(1) { 60.0 } else { 10.0 };
         assert_eq!(of(&slower), [(ProcessId(0), 0.0), (ProcessId(1), 46.0), (ProcessId(2), 10.0)]);
-        assert_eq!(sync_point(&Thresholds::default(), &FxHashMap::default(), |_| 0.0), []);
+        assert_eq!(sync_point(&FxHashMap::default(), |_| 0.0), []);
     }
 }

@@ -27,7 +27,7 @@ fn of_class(cube: &Cube<'_>, class: Class) -> Option<Claim> {
     let is = |cell: &&Cell| {
         let theirs =
             cell.leaf && cell.class == class && cell.sums.bytes > 0 && cell.is_below(thresholds.metadata_bytes);
-        theirs && !inside_mpi(cell) && !whole.has(thresholds, cell)
+        theirs && !inside_mpi(cell) && !cube.only_copies(cell) && !whole.has(thresholds, cell)
     };
     let mut of: BTreeMap<(ProcessId, FileId), u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(is) {

@@ -17,7 +17,6 @@ pub mod on_slow_targets;
 use super::UnitKind;
 use super::windows::Windows;
 use super::work::{Grouped, UnitWork, WHOLE};
-use crate::findings::About;
 use crate::model::Run;
 use crate::shared::groups::Group;
 use crate::shared::stats::{Robust, Scale, benjamini_hochberg, median, upper_tail_t};
@@ -26,7 +25,7 @@ use crate::thresholds::Thresholds;
 use crate::topics::outliers::distribution::Metric;
 use on_slow_targets::{Blame, Met};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Unit (rank, node, storage target or file) with its slowdown relative to the other units.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,24 +54,6 @@ pub struct UnitRow {
     pub outlier: bool,
     /// True if the unit (rank, node or file) is slow only because of storage targets that were slow for other units as well.
     pub slow_targets: bool,
-}
-
-impl UnitRow {
-    /// Returns the machine-readable subject of evidence about this unit; `kind` is the kind of unit: rank, node, target or file.
-    #[must_use]
-    pub fn about(&self, kind: UnitKind) -> About {
-        let name = |wanted: UnitKind| (kind == wanted).then(|| self.unit.clone());
-        About {
-            rank: name(UnitKind::Rank).and_then(|rank| rank.parse().ok()),
-            node: name(UnitKind::Node),
-            ost: name(UnitKind::Target).and_then(|ost| ost.parse().ok()),
-            file: name(UnitKind::File),
-            calls: Some(self.operations),
-            bytes: Some(self.bytes),
-            time_ns: Some(self.time_ns),
-            ..About::default()
-        }
-    }
 }
 
 /// Result of comparing the units (ranks, nodes, targets or files) that did the operations of one group.
@@ -147,18 +128,23 @@ impl Unit {
     }
 }
 
-/// Compares the units (ranks, nodes, targets or files) of every group of operations, by `metric`; lists the `top` slowest, but counts all
-/// outliers. `work`: totals of each unit; `met`: totals of each unit on slow storage targets, where known.
+/// Subject and method of one comparison.
+pub(crate) struct Comparison<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) kind: UnitKind,
+    pub(crate) metric: Metric,
+    pub(crate) windows: &'a Windows,
+    /// Names of the units (ranks, nodes, targets or files) that findings call slow: outliers of the whole run, whatever their scores.
+    pub(crate) named: &'a BTreeSet<String>,
+    /// Number of units to list per group of operations; all outliers are counted.
+    pub(crate) top: usize,
+}
+
+/// Compares the units (ranks, nodes, targets or files) of every group of operations. `work`: totals of each unit; `met`: totals of each
+/// unit on slow storage targets, where known.
 #[must_use]
-pub fn compare(
-    run: &Run,
-    kind: UnitKind,
-    metric: Metric,
-    windows: &Windows,
-    work: &Grouped,
-    met: Option<&Met>,
-    top: usize,
-) -> Vec<UnitGroup> {
+pub(crate) fn compare(of: &Comparison<'_>, work: &Grouped, met: Option<&Met>) -> Vec<UnitGroup> {
+    let Comparison { run, metric, windows, .. } = *of;
     let mut groups: Vec<Judged> = work
         .iter()
         .filter_map(|((group, window), units)| Judged::new(group, *window, metric, units, &run.thresholds))
@@ -173,7 +159,7 @@ pub fn compare(
     let span = |window| (windows != Windows::WHOLE).then(|| windows.span(window));
     let finish = |judged: Judged| {
         let span = span(judged.window);
-        judged.finish(run, kind, span, met, top)
+        judged.finish(of, span, met)
     };
     groups.into_iter().map(finish).collect()
 }
@@ -257,19 +243,21 @@ impl Judged {
         }
     }
 
-    fn finish(
-        mut self,
-        run: &Run,
-        kind: UnitKind,
-        span: Option<(u64, u64)>,
-        met: Option<&Met>,
-        top: usize,
-    ) -> UnitGroup {
+    fn finish(mut self, of: &Comparison<'_>, span: Option<(u64, u64)>, met: Option<&Met>) -> UnitGroup {
+        let Comparison { run, kind, named, top, .. } = *of;
         let least = &run.thresholds;
         let blame = met.and_then(|met| met.of_group(&self.group, self.window));
         let blame = blame.map(|units| Blame::of(units, &self, least));
         let units = std::mem::take(&mut self.units);
-        let found = |(unit, score): (Unit, Score)| (self.found(&unit, &score, blame.as_ref(), least), unit, score);
+        // The finding may be about other operations.
+        let is_named = |unit: &Unit, score: &Score| {
+            let slow = span.is_none() && !named.is_empty() && score.slower >= least.min_slowdown;
+            slow && named.contains(&kind.name(run, unit.key))
+        };
+        let found = |(unit, score): (Unit, Score)| match is_named(&unit, &score) {
+            true => (Found::Outlier, unit, score),
+            false => (self.found(&unit, &score, blame.as_ref(), least), unit, score),
+        };
         let mut units: Vec<(Found, Unit, Score)> = units.into_iter().map(found).collect();
         let count = |what| units.iter().filter(|(found, ..)| *found == what).count() as u64;
         let (outliers, on_slow_targets) = (count(Found::Outlier), count(Found::SlowTargets));

@@ -12,11 +12,14 @@ pub mod windows;
 pub mod work;
 
 pub use compare::on_slow_targets::Met;
-pub use compare::{UnitGroup, UnitRow, Verdict, compare};
+pub(crate) use compare::{Comparison, compare};
+pub use compare::{UnitGroup, UnitRow, Verdict};
 pub use windows::Windows;
 pub use work::{ByProcess, UnitWork, Work};
 
+use crate::findings::{About, Code, Finding};
 use crate::model::{Process, ProcessId, Run};
+use std::collections::BTreeSet;
 
 /// Base of the keys of processes without a rank, larger than any rank number.
 pub(super) const WITHOUT_RANK: u64 = 1 << 32;
@@ -46,6 +49,28 @@ impl UnitKind {
             Self::Node => alone.then_some(u64::from(process.node)),
             Self::File | Self::Target => None,
         }
+    }
+
+    /// Returns the code of findings on slow units (ranks, nodes, targets or files) of this kind.
+    pub(crate) fn code(self) -> Code {
+        match self {
+            Self::Rank => Code::SLOW_RANK,
+            Self::Node => Code::SLOW_NODE,
+            Self::Target => Code::SLOW_TARGET,
+            Self::File => Code::SLOW_FILE,
+        }
+    }
+
+    /// Returns the names of the units (ranks, nodes, targets or files) that `findings` call slow.
+    pub(crate) fn named(self, findings: &[Finding]) -> BTreeSet<String> {
+        let name = |about: &About| match self {
+            Self::Rank => about.rank.map(|rank| rank.to_string()),
+            Self::Node => about.node.clone(),
+            Self::Target => about.ost.map(|ost| ost.to_string()),
+            Self::File => about.file.clone().filter(|_| about.offset.is_none()),
+        };
+        let slow = findings.iter().flat_map(|finding| &finding.evidence).map(|evidence| &evidence.about);
+        slow.chain(findings.iter().map(|finding| &finding.about)).filter_map(name).collect()
     }
 
     /// Returns the name of the unit (rank, node, file or target) with this `key`: rank, host name, path or target number.

@@ -2,7 +2,7 @@
 //!
 //! - `ahead`: reads that can be prefetched.
 //! - `one_call`: loops of calls that could be one collective call.
-//! - `same_bytes`: bytes that all ranks read.
+//! - `same_bytes`: bytes that several ranks read.
 //! - `strided`: small calls at a fixed distance, with gaps in between.
 //! - `stripes`: stripe sizes and layouts that suit the access patterns; `replayed`: the best ones by replay of the trace.
 //! - `parts`: composite layouts, for files whose regions suit different stripes.
@@ -51,7 +51,7 @@ pub struct Advice {
     pub one_call: Listed<OneCall>,
     /// Small calls at a fixed distance with gaps in between, most calls first.
     pub strided: Listed<Strided>,
-    /// Reads of the same bytes by all ranks, most bytes first.
+    /// Reads of the same bytes by several ranks, most bytes first.
     pub same_bytes: Listed<SameBytes>,
     /// Stripe sizes that suit the access patterns, largest gain first.
     pub stripes: Vec<StripeRow>,

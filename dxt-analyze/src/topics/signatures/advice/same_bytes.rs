@@ -1,22 +1,19 @@
-//! Advice on files of which all ranks read the same bytes: one read per node would be enough, or one read in total with a broadcast.
+//! Advice on files of which several ranks read the same bytes: one read per node would be enough, or one read in total with a broadcast.
 
 use super::Signed;
 use crate::model::{FileId, Run, Within};
-use crate::topics::signatures::comparable::{Order, groups};
+use crate::topics::signatures::comparable::{Group, Order, groups};
 use iosig::ranks::{Line, globalize};
-use iosig::{Loop, Node, Signature};
+use iosig::{Access, Loop, Node, Signature};
 
 use crate::topics::signatures::names::writes;
 use crate::topics::signatures::words::{file, small};
 pub use crate::words::signatures::facts::SameBytes;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use trace_format::op::Layer;
-
-/// Minimum number of ranks that read the same bytes, for advice.
-const RANKS: u64 = 3;
-/// Minimum number of same bytes that each rank reads, for advice; smaller amounts fit into any cache.
-const BYTES: u64 = 1 << 20;
 
 pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
     let order = Order::new(run);
@@ -26,25 +23,73 @@ pub(super) fn rows(run: &Run, signed: &[Signed]) -> Vec<SameBytes> {
         if !group.one_file || !own || !matches!(group.layer, Layer::Posix | Layer::Mpiio | Layer::Stdio) {
             continue;
         }
-        let of_all: Vec<(u64, &Signature)> =
-            group.members.iter().map(|(place, one)| (*place, &one.signature)).collect();
+        let all = group.members.iter().map(|(_, one)| small(one.signature.bytes)).fold(0, u64::saturating_add);
+        let once = once(run, &group);
+        let is_shared = |access: &Access| {
+            once.get(&key(access)).is_some_and(|ranks| needless(run, (access.length, access.length), ranks.0, all))
+        };
+        let with_once: Vec<(u64, Cow<'_, Signature>)> =
+            group.members.iter().map(|(place, one)| (*place, with_single(&one.signature, is_shared))).collect();
+        let of_all: Vec<(u64, &Signature)> = with_once.iter().map(|(place, one)| (*place, one.as_ref())).collect();
         let node = |(_, one): &(u64, &Signed)| Some(run.node(run.process(one.whose.process)?));
         let nodes = group.members.iter().filter_map(node).collect::<BTreeSet<&str>>().len() as u64;
         let of = group.members.first().map_or(FileId(0), |(_, one)| one.whose.file);
         let lines = globalize(&of_all).lines;
-        out.extend(lines.iter().filter_map(|line| of_line(run, line, of, group.layer, nodes)));
+        let mut mine: Vec<(&Line, SameBytes)> = Vec::new();
+        for (line, row) in
+            lines.iter().filter_map(|line| Some((line, of_line(run, line, of, all, group.layer, nodes)?)))
+        {
+            let members = |line: &Line| (line.first_rank, line.directions.clone());
+            // Several parts of a file that the same ranks read are one finding.
+            match mine.iter_mut().find(|(other, _)| members(other) == members(line)) {
+                Some((_, known)) => known.join(&row),
+                None => mine.push((line, row)),
+            }
+        }
+        out.extend(mine.into_iter().map(|(_, row)| row));
     }
     out.sort_by_key(|row| Reverse(row.bytes));
     out
 }
 
-fn of_line(run: &Run, line: &Line, of: FileId, layer: Layer, nodes: u64) -> Option<SameBytes> {
+fn key(access: &Access) -> (u16, u64, u64) {
+    (access.op, access.offset, access.length)
+}
+
+/// Counts the ranks that make each access outside of loops: number of ranks, and the place of the last one.
+fn once(run: &Run, group: &Group<'_>) -> FxHashMap<(u16, u64, u64), (u64, u64)> {
+    let mut ranks: FxHashMap<(u16, u64, u64), (u64, u64)> = FxHashMap::default();
+    for (place, one) in &group.members {
+        let single = one.signature.residue().filter_map(|part| part.few.as_ref()).flatten();
+        for access in single.filter(|access| !writes(run, access.op)) {
+            let of = ranks.entry(key(access)).or_insert((0, u64::MAX));
+            *of = if of.1 == *place { *of } else { (of.0 + 1, *place) };
+        }
+    }
+    ranks
+}
+
+/// Returns the signature with those accesses outside of loops that `is_shared` selects as loops of one iteration.
+fn with_single(signature: &Signature, is_shared: impl Fn(&Access) -> bool) -> Cow<'_, Signature> {
+    let any = signature.residue().filter_map(|part| part.few.as_ref()).flatten().any(&is_shared);
+    if any { Cow::Owned(signature.with_single(is_shared)) } else { Cow::Borrowed(signature) }
+}
+
+/// True if reads of the same `distinct` bytes by all but one of `ranks`, in which each moves `each` bytes, are a considerable part of `all`
+/// bytes that the ranks move.
+fn needless(run: &Run, (distinct, each): (u64, u64), ranks: u64, all: u64) -> bool {
+    let others = |bytes: u64| bytes.saturating_mul(ranks.saturating_sub(1));
+    let least = all as f64 * run.thresholds.traffic_share;
+    others(distinct) >= run.thresholds.traffic_min_bytes && others(each) as f64 >= least
+}
+
+fn of_line(run: &Run, line: &Line, of: FileId, all: u64, layer: Layer, nodes: u64) -> Option<SameBytes> {
     let any_writes = line.nest.leaves().iter().any(|leaf| writes(run, leaf.op));
     let same = line.linear().is_some_and(|(each, _)| each == 0);
     let bytes = small(line.bytes);
     let bytes_each = bytes.checked_div(line.ranks)?;
-    let is = same && !any_writes && line.ranks >= RANKS && bytes_each >= BYTES;
     let distinct = reach(&line.nest).map_or(bytes_each, |reach| reach.min(bytes_each));
+    let is = same && !any_writes && needless(run, (distinct, bytes_each), line.ranks, all);
     is.then(|| SameBytes {
         file: file(run, of),
         layer: layer.name(),

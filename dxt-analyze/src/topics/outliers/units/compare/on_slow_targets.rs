@@ -2,7 +2,7 @@
 //! target. The target is to blame if at least half of the other units that used it were slow there too; the unit is then judged without its
 //! operations on that target. If no other unit used the target, the unit is judged as usual.
 
-use super::{Judged, Score, Unit, UnitGroup, compare, unit};
+use super::{Comparison, Judged, Score, Unit, UnitGroup, compare, unit};
 use crate::layouts::spread::spread;
 use crate::model::Run;
 use crate::progress::Bar;
@@ -87,7 +87,8 @@ fn slow_targets(run: &Run, analysis: &Work<'_>, metric: Metric) -> Slow {
         let of = run.ops.iter().find(|op| Group::new(op, group.nested) == *group);
         of.is_some_and(|op| op.class == Some(OpClass::Write))
     };
-    let groups = compare(run, UnitKind::Target, metric, &windows, &work, None, usize::MAX);
+    let (kind, named) = (UnitKind::Target, &BTreeSet::new());
+    let groups = compare(&Comparison { run, kind, metric, windows: &windows, named, top: usize::MAX }, &work, None);
     let slow = |group: &UnitGroup| {
         let writes = writes(&group.group);
         let rows = group.rows.iter().filter(|row| row.outlier);
