@@ -24,9 +24,9 @@ pub(crate) struct Lane {
     /// Address of the spare last slot of the previous chunk, if a call that a signal handler interrupted may still write to the slot; else
     /// 0.
     pub(crate) awaited: Cell<usize>,
-    /// Address of the scratch, a buffer for calls that are only counted once the arena is full; 0 without one.
+    /// Address of the scratch: a buffer through which calls pass to the counters when the arena is full; 0 without one.
     pub(crate) scratch: Cell<usize>,
-    /// Index plus one of the thread in the table of threads; 0 before the first use of this write position.
+    /// Index plus one of the thread in the table of threads; 0 before the lane's first use.
     pub(crate) index: Cell<u32>,
     /// Size of the thread's latest chunk (piece of segment memory), in bytes.
     pub(crate) chunk_bytes: Cell<u32>,

@@ -83,8 +83,7 @@ impl<'a> Cube<'a> {
             threads.push(of.threads);
             at_work.push(of.at_work);
             // A thread of a rank may look for messages all the time.
-            let life_ns = process.end_ns.saturating_sub(process.shift_ns);
-            let beside = || helpers::computes_beside(&run.thresholds, life_ns, &process.cpu, &of.by_thread);
+            let beside = || helpers::computes_beside(&run.thresholds, process.life_ns(), &process.cpu, &of.by_thread);
             computes_beside.push(run.ranks() == 0 && beside());
             at_once.push(of.threads.at_once());
             for (phase, ns) in crate::cube::waits::sync_points::with_counted(process, &slots, of.waits) {

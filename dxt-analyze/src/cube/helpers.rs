@@ -54,7 +54,7 @@ pub fn with_time_left(run: &Run, in_calls: &[f64], alone: Option<(ProcessId, u64
         .collect()
 }
 
-/// True if a thread of a process runs, or waits for a processor, for nearly all of the process's life, `life_ns`, and other threads make
+/// True if a thread of a process is busy (it runs, or waits for a processor) for nearly all of the process's life, `life_ns`, and other threads make
 /// nearly all calls. `in_calls`: time in calls by thread id, ns.
 pub fn computes_beside(thresholds: &Thresholds, life_ns: u64, cpu: &CpuWaits, in_calls: &FxHashMap<u32, u64>) -> bool {
     let all: u64 = in_calls.values().fold(0, |sum, ns| sum.saturating_add(*ns));

@@ -98,7 +98,7 @@ pub struct Cube<'a> {
     pub last_alone: Option<(ProcessId, u64)>,
     /// For each process: true if it is a helper of another process and keeps up with it, so that faster calls save no time.
     has_time_left: Vec<bool>,
-    /// For each process: true if a thread computes for its whole life while other threads make its calls, so that faster calls save no time.
+    /// For each process: true if one thread is busy for its whole life while others make its calls, so that faster calls save no time.
     computes_beside: Vec<bool>,
     /// For each process: true if it is in calls for so much of the run that it blocks ranks waiting for its messages. `None` if the trace
     /// does not show if ranks synchronize, or if ranks synchronize in collective MPI-IO calls.
@@ -184,7 +184,7 @@ impl<'a> Cube<'a> {
         self.has_time_left.get(process.index()).copied().unwrap_or_default() || self.computes_beside(process)
     }
 
-    /// True if a thread of a process computes for its whole life while other threads make its calls.
+    /// True if one thread of a process is busy for its whole life while others make its calls.
     #[must_use]
     pub fn computes_beside(&self, process: ProcessId) -> bool {
         self.computes_beside.get(process.index()).copied().unwrap_or_default()

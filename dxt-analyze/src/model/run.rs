@@ -124,6 +124,12 @@ pub struct Process {
 }
 
 impl Process {
+    /// Returns the time from the start to the end of recording, ns.
+    #[must_use]
+    pub fn life_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.shift_ns)
+    }
+
     /// Returns start and end of time bin `bin` of a heat map, ns since the job's start. The last time bin ends where recording ends.
     #[must_use]
     pub fn heat_bin(&self, def: &HeatDef, bin: u64) -> (u64, u64) {
@@ -314,6 +320,14 @@ impl Run {
     #[must_use]
     pub fn op(&self, stream: &Stream) -> &Op {
         &self.ops[usize::from(stream.op)]
+    }
+
+    /// True if the run has no ranks, and its processes run one after another for the most part: their lifetimes add up to little more than
+    /// the run's. (A shell, a launcher and a child at a time run together.)
+    #[must_use]
+    pub fn is_sequential(&self) -> bool {
+        let lives = self.processes.iter().map(|process| process.life_ns() as f64).sum::<f64>();
+        self.ranks() == 0 && lives <= self.length_ns() as f64 * self.thresholds.treble_ratio
     }
 
     /// Returns the tool that recorded the run.

@@ -109,7 +109,7 @@ pub(super) fn ledger(verdict: &Verdict) -> String {
 pub(super) fn rest(verdict: &Verdict) -> Option<String> {
     let rest = verdict.rest.as_ref().filter(|rest| verdict.io_matters && rest.share >= NOTHING)?;
     Some(format!(
-        "{:.0} % of the time in I/O calls is in no finding, most of it in {} ({:.0} %).",
+        "{:.0} % of the time in I/O calls is in no finding, the largest part in {} ({:.0} %).",
         rest.share * 100.0,
         rest.largest,
         rest.largest_share * 100.0

@@ -8,8 +8,8 @@ use trace_format::op::Layer;
 use trace_format::profile::{Profile, Slowest};
 use trace_format::spread::{RankShare, Spread};
 
-/// Access profiles, by file (index into [`Run::files`]) and layer.
-pub type Profiles = BTreeMap<(FileId, Layer), Profile>;
+/// Access profiles, by file (index into [`Run::files`]) and layer; boxed, since a profile has some 900 bytes and a job may have a million files.
+pub type Profiles = BTreeMap<(FileId, Layer), Box<Profile>>;
 
 /// Access profile of one file through one layer.
 #[derive(Clone, Debug, Serialize)]

@@ -68,7 +68,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
         format!("one call stalled: {article} {what} of {} took {took} (usually {usual}){when}", names.concat())
     } else {
         format!(
-            "{} calls stalled at once: {} of {} took up to {took} (usually {usual}){when}",
+            "{} calls stalled together: {} of {} took up to {took} (usually {usual}){when}",
             facts.calls.len(),
             class.plural(),
             names.join(", ")
@@ -76,7 +76,7 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     };
     let waited = facts.waited.map(|(processes, ns)| {
         Evidence::from(format!(
-            "{} waited for file locks during the stall, {} summed over all waits",
+            "{} waited in file lock calls during the stall, {} in total",
             units::counted(processes, facts.worker),
             units::duration(ns)
         ))
@@ -85,8 +85,8 @@ pub(crate) fn stall(facts: &Stall) -> Words {
     Words::of(
         title,
         evidence.chain(waited),
-        "repeat the run to see whether the stall recurs before blaming its rank (a failover of a storage server \
-         takes tens of seconds)",
+        "before you blame the rank, repeat the run to see whether the stall recurs (a stall of tens of seconds may be a failover of a \
+         storage server)",
     )
 }
 
@@ -127,15 +127,15 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             let what = facts.classes.first().map_or("", |class| class.singular());
             let files = units::counted(*files, "file");
             return Words::saying(
-                format!("one {what} on each of {files} is a slow outlier: {excess} above usual in total"),
+                format!("one {what} on each of {files} is a slow outlier: {excess} longer than usual in total"),
                 longest,
-                "stage files before the job (or, for reads, read ahead): the first call on a file may fetch it from slower storage (tape, an object store, a cold \
-                 cache)",
+                "stage files to fast storage before the job (or, for reads, read ahead): the first call on a file may have to fetch it (from tape, an object \
+                 store, uncached disks)",
             );
         }
         Where::Files(kind) => format!(", nearly all on {kind}"),
         Where::NoRank => ", on no particular rank".to_owned(),
-        Where::NoRankOrTarget => ", on no particular rank or target".to_owned(),
+        Where::NoRankOrTarget => ", on no particular rank or OST".to_owned(),
     };
     let title = format!(
         "{} of {} {} {}{on}",
@@ -144,11 +144,11 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         plural(&facts.classes),
         are_outliers(facts.outliers)
     );
-    let above = format!("slow outliers take {excess} longer than usual, summed over processes");
+    let above = format!("all slow outliers together take {excess} longer than usual, summed over processes");
     let hint = if matches!(facts.on, Where::Files(_)) {
         "check where the files with slow calls are stored (another file system, a busy server) and how they differ from other files: the same calls on other files are fast"
     } else {
-        "make fewer and larger calls, or collective ones: all ranks wait for the slowest call"
+        "make fewer, larger calls (collective I/O merges them): each call may be a slow one, for which other ranks then wait"
     };
     Words::saying(title, std::iter::once(above).chain(longest), hint)
 }
@@ -175,28 +175,28 @@ pub(crate) struct StandStill {
 /// Formats finding DXT-V001: storage that is slow for a while, once or repeatedly.
 pub(crate) fn slow_moment_of_most(facts: &StandStill) -> Words {
     let (class, long) = (facts.class, units::duration(facts.mean_ns));
-    let every = facts.every_ns.map(|every| format!("every {}, ", units::duration(every))).unwrap_or_default();
+    let every = facts.every_ns.map(|every| format!(", every {}", units::duration(every))).unwrap_or_default();
     let often = match facts.spans.len() as u64 {
         1 => format!("once, for {long}"),
-        many => format!("{every}in {} of {long} on average", units::counted(many, "interval")),
+        many => format!("{}{every}, for {long} on average", units::counted(many, "time")),
     };
-    let title = format!("storage is slow {often}: {} of most {} are outliers", class.plural(), facts.workers);
+    let title = format!("storage is slow {often}: {} of most {} are slow outliers", class.plural(), facts.workers);
     let words = format!(
-        "{} slow outlier {}, {} longer than usual, summed over processes",
+        "{} slow outlier {}: {} longer than usual in total, over all processes",
         units::count(facts.outliers),
         class.agree(facts.outliers),
         units::duration(facts.excess_ns)
     );
     let span = |&(from, until): &(u64, u64)| {
         let about = About { span_ns: Some((from, until)), ..About::default() };
-        Evidence::of(format!("slow {}", Subject::Span(from, until).name()), about)
+        Evidence::of(format!("slow {} after the job's start", Subject::Span(from, until).name()), about)
     };
     let spans = facts.spans.iter().take(NAMED_EXAMPLES).map(span);
     Words::of(
         title,
         std::iter::once(Evidence::of(words, facts.about.clone())).chain(spans),
-        "check what happens when storage is slow: another job's checkpoints, a server that flushes its cache or fails over, or this program's own \
-         work (the first calls of a step)",
+        "find out what else happens at these times: another job's checkpoint, a server that flushes its cache or fails over, or a burst of this \
+         program's own I/O (at the start of a step)",
     )
 }
 
@@ -221,14 +221,15 @@ pub(crate) fn slow_moment_in_a_row(facts: &InARow) -> Words {
     let (class, (from, until)) = (facts.class, facts.span_ns);
     let (what, span) = (class.singular(), Subject::Span(from, until).name());
     let title = format!(
-        "{} {} {span} take {:.1} times as long as at other times: {} each",
+        "{span}, {} {} take {} each, {:.1} times as long as at other times",
         facts.calls,
         class.plural(),
-        facts.times,
-        units::duration(facts.took_ns)
+        units::duration(facts.took_ns),
+        facts.times
     );
     let words = format!(
-        "no {what} of any process is fast {span}; at other times, {} {what} takes {} on average",
+        "all {} of all processes are slow {span}; at other times, {} {what} takes {} on average",
+        class.plural(),
         class.article(),
         units::duration(facts.usual_ns)
     );
@@ -266,7 +267,7 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     );
     let from = if matches!(facts.unit, Subject::Target(_)) { "on" } else { "from" };
     let words = format!(
-        "{} of {} slow outlier {} in the job {} {from} {name}, {} longer than usual in total",
+        "{} of the job's {} slow outlier {} {} {from} {name}: {} longer than usual in total",
         units::count(facts.outliers),
         units::count(facts.of_all),
         facts.class.agree(facts.of_all),
@@ -278,7 +279,7 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
     let hint = match facts.unit {
         Subject::Target(_) => AVOID_OST,
         _ => {
-            "place ranks on other hosts to see whether the rank or the host stays slow; check other load on the host when calls are slow, and the offsets and files of the slow calls"
+            "place the ranks on other nodes to see whether the rank or the node stays slow; check for other load on the node at the times of the slow calls, and whether these share a file or offsets"
         }
     };
     Words::of(title, evidence.chain(indistinguishable(&facts.unit, &facts.either)), hint)
@@ -306,20 +307,20 @@ pub(crate) fn first_calls(facts: &FirstCalls) -> Words {
     let (title, hint) = match facts.of {
         Some(all) => (
             format!(
-                "the first {} of {} of {} takes up to {longest}: {excess} above usual in total",
+                "the first {} of {} of {} takes up to {longest}: {excess} longer than usual, in total",
                 facts.classes.first().map_or("", |class| class.singular()),
                 units::count(facts.processes),
                 units::counted(all, facts.worker)
             ),
-            "ignore slow first calls in longer runs: connections, memory and caches are set up only once",
+            "ignore slow first calls if real runs are longer: connections, memory and caches are set up only once",
         ),
         None => (
             format!(
-                "the first {} of {} after pauses take up to {longest}: {excess} above usual in total",
+                "after pauses, the first {} of {} take up to {longest}: {excess} longer than usual, in total",
                 plural(&facts.classes),
                 units::counted(facts.processes, facts.worker)
             ),
-            "if the first calls after pauses matter, let ranks start these calls one after another rather than at once, or spread reads and writes over the run instead of bursts",
+            "if these calls matter, spread I/O over the run to avoid pauses, or let ranks start after a pause one after another, so that they do not reconnect all at the same time",
         ),
     };
     Words::new(title, hint)

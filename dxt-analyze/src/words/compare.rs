@@ -43,8 +43,8 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     };
     let calls = facts.calls.as_ref().map(|test| {
         format!(
-            "calls: median {} before, {} now: {:.2} times slower; a call is slower than before with a probability of {:.0} %; \
-             rank-sum test of {} before and {} now: q-value (false discovery rate) {}",
+            "median of calls: {} before, {} now (a factor of {:.2}); a call now is slower than one before with {:.0} % probability \
+             (Wilcoxon test of {} before and {} now: false discovery rate {})",
             show(test.before),
             show(test.after),
             test.slower,
@@ -56,8 +56,8 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     });
     let ranks = facts.ranks.as_ref().map(|test| {
         format!(
-            "mean call of each rank: {:.2} times slower than before on the median rank, slower on {:.0} % of {}; \
-             signed-rank test: q-value (false discovery rate) {}",
+            "mean call of each rank: slower by a factor of {:.2} (median), and on {:.0} % of {} \
+             (paired Wilcoxon test: false discovery rate {})",
             test.slower,
             test.likelier * 100.0,
             units::counted(test.sample.0, "rank"),
@@ -65,9 +65,9 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
         )
     });
     Words::saying(
-        format!("{} is {:.2} times slower than before", facts.operation, facts.slower),
+        format!("{} takes {:.2} times as long as before", facts.operation, facts.slower),
         calls.into_iter().chain(ranks),
-        "compare the runs' layouts, hints and sizes below; on a shared file system, repeat both runs before you blame the change",
+        "compare the runs' stripe layouts, hints and call sizes below; repeat both runs first: other jobs may slow a shared file system",
     )
 }
 
@@ -85,21 +85,20 @@ pub(crate) struct Growth<'a> {
 impl Growth<'_> {
     fn words(&self, what: &str, show: fn(u64) -> String, hint: &str) -> Words {
         let (before, after) = (show(self.before), show(self.after));
-        let of = if self.per_rank { " per rank" } else { "" };
+        let of = if self.per_rank { " per rank" } else { " in total" };
         Words::saying(format!("{} {what}{of}: {before} before, {after} now", self.operation), [], hint)
     }
 }
 
 /// Formats the finding that the second run calls an operation more often.
 pub(crate) fn more_calls(facts: &Growth<'_>) -> Words {
-    let hint = "see below which files the added calls are on; `dxt-analyze checks` shows which calls can be saved";
+    let hint = "the files with added calls are listed below; `dxt-analyze checks` shows which calls can be saved";
     facts.words("is called more often", units::count, hint)
 }
 
 /// Formats the finding that the second run moves more bytes by an operation.
 pub(crate) fn more_bytes(facts: &Growth<'_>) -> Words {
-    let hint =
-        "see below which files the added bytes are in; `dxt-analyze checks` finds bytes that move more than once";
+    let hint = "the files with more bytes are listed below; `dxt-analyze checks` on the second run's trace finds bytes that move more than once";
     facts.words("moves more bytes", units::bytes, hint)
 }
 
@@ -131,16 +130,17 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     let evidence = all.iter().take(NAMED_EXAMPLES).map(|Slowed { unit, slower, z, before_ns, after_ns }| {
         let (before, after) = (units::duration(*before_ns), units::duration(*after_ns));
         format!(
-            "{word} {unit}: {slower:.2} times the time per byte of the first run; {after} in all its I/O calls now, {before} before; \
-             modified z-score among {word}s {z:.1}"
+            "{word} {unit} takes {slower:.2} times as long per byte as in the first run (all its I/O calls: {before} before, {after} now), an outlier \
+             among all {word}s (modified z-score {z:.1})"
         )
     });
     let first = all.first().map_or("", |first| first.unit);
     let count = units::counted(all.len() as u64, word);
+    let example = if all.len() == 1 { ":".to_owned() } else { format!(", for example {word}") };
     Words::saying(
-        format!("{count} slowed down more than the others, for example {word} {first}"),
+        format!("{count} slowed down more than the others{example} {first}"),
         evidence,
-        format!("run `dxt-analyze outliers --by {word}` on the second run's trace"),
+        format!("to see which calls are slow there, run `dxt-analyze outliers --by {word}` on the second run's trace"),
     )
 }
 
@@ -148,17 +148,17 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
 pub(crate) fn files_differ(new: &[(&str, u64)], gone: &[(&str, u64)]) -> Words {
     let named = |word, files: &[(&str, u64)]| {
         let files = files.iter().take(NAMED_EXAMPLES);
-        files.map(|(file, bytes)| format!("{word}: {file} ({})", units::bytes(*bytes))).collect::<Vec<String>>()
+        files.map(|(file, bytes)| format!("{word}: {file} ({} moved)", units::bytes(*bytes))).collect::<Vec<String>>()
     };
     Words::saying(
         format!(
-            "{} {} only in the second run, and {} only in the first",
+            "{} {} used only in the second run, and {} only in the first",
             units::counted(new.len() as u64, "file"),
             units::agree(new.len() as u64, "is", "are"),
             gone.len()
         ),
-        [named("new", new), named("gone", gone)].concat(),
-        "if both runs use the same files under other names, run `dxt-analyze compare` with a --files pattern that matches both names",
+        [named("only now", new), named("only before", gone)].concat(),
+        "if a file only has another name now, run `dxt-analyze compare` with a --files pattern that matches both names",
     )
 }
 
@@ -177,7 +177,7 @@ pub(crate) fn layouts_changed(layouts: &[Differs<'_>]) -> Words {
             units::counted(layouts.len() as u64, "file")
         ),
         changes(layouts),
-        "give both runs' files the same layout (`lfs setstripe`) before you compare speeds",
+        "to compare speeds, run again with the same layout for both (`lfs setstripe` before files are created)",
     )
 }
 
@@ -186,7 +186,7 @@ pub(crate) fn hints_changed(hints: &[Differs<'_>]) -> Words {
     Words::saying(
         format!("the runs differ in {}", units::counted(hints.len() as u64, "MPI-IO hint")),
         changes(hints),
-        "set the same hints (ROMIO_HINTS, MPI_Info) in both runs before you compare speeds",
+        "to compare speeds, run again with the same hints (ROMIO_HINTS, MPI_Info) in both runs",
     )
 }
 
@@ -208,7 +208,7 @@ pub(crate) fn other_interface(differ: &[Differs<'_>], directions: Vec<String>) -
     Words::saying(
         format!("the I/O interface differs: {}", differ.join("; ")),
         directions,
-        "compare the job's time and the bandwidths above: single operations of different interfaces are not comparable",
+        "compare the runs' times and the bandwidths above, not single calls: those of different interfaces are not comparable",
     )
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn slower_runs(before: &RunTimes, after: &RunTimes, q: f64) -> Words 
         [
             range("before", before),
             range("now", after),
-            format!("q-value (false discovery rate) of the slowdown: {}", units::chance(q)),
+            format!("q-value of the slowdown: {} (a false discovery rate: small if it is no chance)", units::chance(q)),
         ],
         "see below which numbers differ by more than between repeats, then run `dxt-analyze compare` on one run of before and one of now",
     )

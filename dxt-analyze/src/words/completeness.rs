@@ -48,7 +48,7 @@ pub(crate) fn damaged(facts: &Damage<'_>) -> Words {
     Words::of(
         damage(facts),
         evidence,
-        "run `dxt-analyze check` to see what can be read; take the numbers here as lower bounds (or, if calls may be counted twice, as upper bounds)",
+        "run `dxt-analyze check` to see what can be read; counts and sums here are lower bounds (upper bounds where calls may be counted twice)",
     )
 }
 
@@ -76,17 +76,17 @@ fn damage(facts: &Damage<'_>) -> String {
     if let Some(inexact) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
         let why = match inexact {
             Inexact::Twice(calls) => format!(
-                "{} may be counted twice (being counted when the {noun} was recovered)",
+                "{} may be counted twice (the {noun} was recovered just when they were counted)",
                 units::counted(calls, "call")
             ),
             Inexact::CutShort(bytes) => {
-                format!("{} of the recorded calls are missing: their file was cut short", units::bytes(bytes))
+                format!("its file was cut short, and {} of recorded calls are missing", units::bytes(bytes))
             }
         };
         return format!("the {noun} is inexact: {why}");
     }
     let places = units::counted(facts.problem_count.max(facts.lost_blocks), "place");
-    format!("the {noun} is damaged in {places}; no call is known to be lost")
+    format!("the {noun} is damaged in {places}; nothing shows that a call was lost")
 }
 
 /// Formats finding DXT-T002: operations that only counters record. `filtered`: true if a filter of the tracer may be the reason.
@@ -108,11 +108,11 @@ pub(crate) fn folded(origin: Origin, operations: u64, filtered: bool) -> Words {
 pub(crate) const fn record_all(origin: Origin, filtered: bool) -> &'static str {
     match (origin, filtered) {
         (Origin::Trace, true) => {
-            "to record every operation, unset the filters (DXT_MIN_SIZE, triggers, DXT_JOB_BYTES) and, if needed, set DXT_BUFFER_MAX higher"
+            "to record every operation, unset DXT_MIN_SIZE, DXT_TRIGGER_CONF_PATH and DXT_JOB_BYTES and, if needed, set DXT_BUFFER_MAX higher"
         }
         (Origin::Trace, false) => "set DXT_BUFFER_MAX higher to record every operation",
         (Origin::Darshan, _) => {
-            "set DARSHAN_MODMEM higher, or trace fewer files (DXT_TRIGGER_CONF_PATH, or a configuration file), to record every operation"
+            "to record every operation, set DARSHAN_MODMEM higher; or record fewer files completely (DXT_TRIGGER_CONF_PATH, or Darshan's configuration file)"
         }
     }
 }

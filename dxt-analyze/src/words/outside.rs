@@ -49,9 +49,9 @@ impl Outside {
     /// Returns a list of likely activities of the calls outside of system calls. A single process waits for no other.
     const fn doing(&self) -> &'static str {
         match (self.alone, self.hdf5) {
-            (true, true) => "HDF5's filters such as compression, conversion, filling, copies",
-            (true, false) => "copies and data sieving in the library",
-            (false, true) => "waiting for each other, communication, HDF5's own work",
+            (true, true) => "compression and other filters, type conversion, fill values, copies",
+            (true, false) => "copies and data sieving in the MPI library",
+            (false, true) => "waits for other ranks, communication, HDF5's own work",
             (false, false) => "communication, locks, copies",
         }
     }
@@ -64,9 +64,9 @@ impl Outside {
         } else {
             what
         };
-        let title = format!("{what} spend {percent:.1} % of their time outside POSIX");
+        let title = format!("{what} spend {percent:.1} % of their time outside POSIX calls");
         match self.more_in_views_ns {
-            Some(ns) => format!("{title}; file views: {} per process", units::duration(ns)),
+            Some(ns) => format!("{title}; setting file views takes another {} per process", units::duration(ns)),
             None => title,
         }
     }
@@ -76,18 +76,18 @@ impl Outside {
             (true, true, _) => {
                 "combine the pieces of several calls into one: each call waits for all ranks and exchanges data, however few bytes it moves"
             }
-            (true, false, _) => "read and write larger pieces: each call costs the same however few bytes it moves",
+            (true, false, _) => "read and write larger pieces: each call has a fixed cost, however few bytes it moves",
             (false, true, false) => {
-                "check the number of aggregators (cb_nodes) and the size of their buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large \
-                 files over more targets"
+                "try more aggregators (cb_nodes) with larger buffers (cb_buffer_size); write fewer, larger pieces per call; stripe large files over more \
+                 targets (`lfs setstripe -c 8 DIR`)"
             }
             (false, true, true) => {
-                "use larger selections, whole chunks and the file's own datatype: besides moving bytes, HDF5 fills, compresses and converts data, sets a view for each \
-                 call and waits for the slowest rank"
+                "use larger selections, whole chunks and the data set's own datatype: besides moving bytes, HDF5 writes fill values, compresses, converts, sets an \
+                 MPI file view per call and waits for the slowest rank"
             }
             (false, false, true) if self.alone => {
-                "reduce HDF5's own work: use a lower compression level or a faster filter (H5Pset_deflate(1), LZ4, Zstandard), the file's own datatype \
-                 in memory, and no fill values for data that are written anyway (H5Pset_fill_time)"
+                "reduce HDF5's own work: compress less or faster (level 1 of H5Pset_deflate, LZ4, Zstandard); use the same datatype in memory as in the file; write no fill \
+                 values where data follow anyway (H5Pset_fill_time)"
             }
             (false, false, true) => {
                 "make the calls collective (H5FD_MPIO_COLLECTIVE) or larger: each independent call locks, copies and waits separately"
@@ -105,7 +105,7 @@ impl Outside {
 /// Formats finding DXT-V008 (independent calls), DXT-V019 (collective HDF5 calls) or DXT-L004 (collective MPI-IO calls).
 pub(crate) fn outside_posix(facts: &Outside) -> Words {
     let words = format!(
-        "{} in {}, {} of this time in POSIX, summed over all ranks (outside: {}); {} moved",
+        "{} in {}, summed over all ranks: {} in POSIX calls, the rest in {}; {} moved",
         units::duration(facts.time_ns),
         units::counted(facts.calls, "call"),
         units::duration(facts.inside_ns),
@@ -114,14 +114,14 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
     );
     let views = facts.views.map(|(calls, ns)| {
         let (time, calls) = (units::duration(ns), units::counted(calls, "call"));
-        Evidence::from(format!("{time} in {calls} of MPI_File_set_view (file views), summed over all ranks"))
+        Evidence::from(format!("besides, {calls} of MPI_File_set_view (file views) take {time}, summed over all ranks"))
     });
     let one_stripe = facts.one_stripe.map(|(files, most)| {
         let (count, have) =
             (units::counted(files, "file"), units::agree(files, "has one stripe", "have one stripe each"));
+        let size = if files == 1 { format!("({})", units::bytes(most)) } else { format!("of up to {}", units::bytes(most)) };
         Evidence::from(format!(
-            "{count} of up to {} {have}: one storage target per file serves all ranks (`lfs setstripe -c 8 DIR`)",
-            units::bytes(most)
+            "{count} {size} {have}: MPI-IO then uses few aggregators, and all ranks wait for them (for new files: `lfs setstripe -c 8 DIR`)"
         ))
     });
     let about = About { operation: Some(facts.operation()), ..facts.about.clone() };

@@ -80,29 +80,33 @@ impl Change {
     pub(crate) fn sentence(&self) -> String {
         match self {
             Self::FitRequests { stripe, count, longest } => format!(
-                "lfs setstripe -S {} -c {count} DIR   (new files in DIR; the longest request, {}, then fits in one stripe)",
+                "lfs setstripe -S {} -c {count} DIR   (for new files in DIR: even the longest request, {}, then fits in one stripe, if it is aligned)",
                 units::size_option(*stripe),
                 units::bytes(*longest)
             ),
             Self::AlignParts { stripe } => {
-                format!("in the program, give each rank a part that begins and ends at a multiple of {stripe} bytes")
+                format!(
+                    "in the program, give each rank a part of the file that begins and ends at a multiple of {stripe} bytes"
+                )
             }
             Self::AlignDataSets { threshold, stripe } => {
-                format!("HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) puts data sets at stripe boundaries")
+                format!(
+                    "HDF5: H5Pset_alignment(fapl, {threshold}, {stripe}) lets each data set begin at a stripe boundary"
+                )
             }
             Self::WriteCollectively { stripe, aggregators } => format!(
-                "MPI-IO: hints striping_unit={stripe}, romio_cb_write=enable, cb_nodes={aggregators} with collective writes: \
+                "MPI-IO: collective writes with the hints striping_unit={stripe} (for new files), romio_cb_write=enable and cb_nodes={aggregators}: \
                  each aggregator then writes whole stripes"
             ),
             Self::OtherStripes { stripe, count } => format!(
-                "lfs setstripe DIR with a smaller -S or another -c than now (-S {} -c {count}): accesses at a regular distance miss some OSTs",
+                "lfs setstripe DIR with a smaller -S or another -c than now (-S {} -c {count}): requests at a regular distance now reach only some OSTs",
                 units::size_option(*stripe)
             ),
         }
     }
 
     fn hint(change: Option<&Self>) -> String {
-        change.map_or_else(|| "choose a stripe size that is a multiple of the request size".into(), Self::sentence)
+        change.map_or_else(|| "choose a stripe size that is a multiple of the request size, and let requests begin at multiples of their size".into(), Self::sentence)
     }
 }
 
@@ -146,12 +150,12 @@ pub(crate) fn shared_stripes(
     };
     let size = if of.is_guess { format!(" of {}", units::bytes(stripe)) } else { String::new() };
     let assumed =
-        of.is_guess.then(|| "the file's stripe layout is unknown: the size of blocks is an assumption".to_owned());
-    let why = misaligned_bytes
-        .map(|length| format!("requests of {} B do not begin and end at boundaries of {unit}s", units::count(length)));
+        of.is_guess.then(|| "the file's stripe size is unknown: blocks of this size are assumed instead".to_owned());
+    let why =
+        misaligned_bytes.map(|length| format!("requests of {} B begin or end inside {unit}s", units::count(length)));
     let count = units::counted(count, unit);
     Words {
-        title: format!("{count}{size} of {}: {whose} write to each of them concurrently", of.file).into(),
+        title: format!("{whose} write concurrently to the same {count}{size} of {}", of.file).into(),
         evidence: stripes
             .iter()
             .take(NAMED_STRIPES)
@@ -159,7 +163,7 @@ pub(crate) fn shared_stripes(
             .chain(why.into_iter().chain(assumed).map(|words| Evidence::of(words, of.about())))
             .collect(),
         hint: format!(
-            "give each {unit} a single writer: align to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
+            "give each {unit} a single writer: align writes to {stripe} bytes (H5Pset_alignment(fapl, 1, {stripe}); MPI-IO hint \
              striping_unit={stripe} with collective writes)"
         ),
     }
@@ -167,12 +171,12 @@ pub(crate) fn shared_stripes(
 
 fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     let nodes = match stripe.node_count {
-        0 => "one node".into(),
-        count => format!("{count} nodes, {}", stripe.nodes.join(", ")),
+        0 => " on one node".into(),
+        count => format!(" on {}: {}", units::counted(count as u64, "node"), stripe.nodes.join(", ")),
     };
     let StripePart { stripe: number, start, ost, writes, time_ns, .. } = stripe;
     let words = format!(
-        "{} {number} (from byte {start}{}): {} by {} (ranks {}; {nodes}) at overlapping times, {} summed over these writes",
+        "{} {number} (from byte {start}{}): {} at overlapping times by {} (ranks {}{nodes}), which take {} in total",
         of.unit(),
         ost.map(|ost| format!(", OST {ost}")).unwrap_or_default(),
         units::counted(*writes, "write"),
@@ -189,7 +193,7 @@ fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
 pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u64, change: Option<&Change>) -> Words {
     let (unit, file, percent) = (of.unit(), of.file, crossing.share * 100.0);
     let words = format!(
-        "{} of {}; {unit} size {}; longest operation on the file, of any kind: {}",
+        "{} of {}; {unit} size {}; longest of all operations on the file: {}",
         units::count(crossing.some),
         units::counted(crossing.all, "operation"),
         units::bytes(of.stripe_bytes),
@@ -197,7 +201,7 @@ pub(crate) fn crossing(of: &Striped<'_>, crossing: &Operations, longest_bytes: u
     );
     Words {
         title: format!(
-            "{percent:.0} % of operations on {file} cross a {unit} boundary although each would fit in one {unit}"
+            "{percent:.0} % of operations on {file} cross a {unit} boundary although they are no longer than a {unit}"
         )
         .into(),
         evidence: vec![Evidence::of(words, of.about())],
@@ -215,7 +219,7 @@ pub(crate) fn unaligned<'a>(
 ) -> Words {
     let (unit, percent) = (of.unit(), unaligned.share * 100.0);
     let size = format!(
-        "unaligned: {} of {}, {}; {unit} size {}",
+        "unaligned: {} of {}, which move {}; {unit} size {}",
         units::count(unaligned.some),
         units::counted(unaligned.all, "operation"),
         units::bytes(bytes),
@@ -223,7 +227,8 @@ pub(crate) fn unaligned<'a>(
     );
     let evidence = std::iter::once(size).chain(paces.take(NAMED_STRIPES).map(pace));
     Words {
-        title: format!("{percent:.0} % of operations on {} begin or end inside a {unit}", of.file).into(),
+        title: format!("{percent:.0} % of operations on {} are unaligned: they begin or end inside a {unit}", of.file)
+            .into(),
         evidence: evidence.map(|words| Evidence::of(words, of.about())).collect(),
         hint: Change::hint(change),
     }
@@ -231,7 +236,7 @@ pub(crate) fn unaligned<'a>(
 
 fn pace(part: &PacePart) -> String {
     format!(
-        "{}s of {} to {}: {} {} {} on average, {} {} (about {} longer, summed over unaligned calls)",
+        "{}s of {} to {}: {} {} {} on average, {} {}: about {} lost in all",
         part.op,
         units::bytes(part.from_bytes),
         units::bytes(part.from_bytes.saturating_mul(2)),
@@ -252,11 +257,11 @@ pub(crate) fn imbalance(
     change: Option<&Change>,
 ) -> Words {
     let evidence = busiest.map(|(ost, bytes)| {
-        let words = format!("OST {} serves {}", ost.unwrap_or_default(), units::bytes(bytes));
+        let words = format!("OST {} serves {} of the file", ost.unwrap_or_default(), units::bytes(bytes));
         Evidence::of(words, About { ost, bytes: Some(bytes), ..of.about() })
     });
     Words {
-        title: format!("the busiest OST of {} serves {ratio:.1} times the mean bytes per OST", of.file).into(),
+        title: format!("one OST of {} serves {ratio:.1} times the mean bytes of the file's OSTs", of.file).into(),
         evidence: evidence.into_iter().collect(),
         hint: Change::hint(change),
     }

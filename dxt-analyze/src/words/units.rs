@@ -47,7 +47,7 @@ impl Subject {
             Self::Folder(name) => format!("files in {name}"),
             Self::File(name) => format!("file {name}"),
             Self::Region { file, offset, length } => {
-                format!("{} of {file} at offset {}", units::bytes(*length), units::bytes(*offset))
+                format!("the part of {file} at offset {} ({})", units::bytes(*offset), units::bytes(*length))
             }
             Self::Span(from, until) => format!("from {} to {}", units::moment(*from), units::moment(*until)),
         }
@@ -121,14 +121,14 @@ impl SlowCalls {
     /// Returns the evidence that the calls of this class on `unit` are slow.
     fn compared(&self, unit: &Subject) -> String {
         format!(
-            "{}: {:.1} times as long as similar calls {}, {}, modified z-score {:.1}, p-value {}, {} compared",
+            "{} {}: {:.1} times as long as similar calls {} ({} compared; modified z-score {:.1}, p-value {})",
+            units::count(self.calls),
             self.name(),
             self.times,
             unit.elsewhere(),
-            units::counted(self.calls, "call"),
+            units::counted(self.among as u64, unit.kind()),
             self.score,
-            units::chance(self.p),
-            units::counted(self.among as u64, unit.kind())
+            units::chance(self.p)
         )
     }
 }
@@ -202,8 +202,9 @@ impl SlowUnit {
         }
         match others(&self.either).as_slice() {
             [] => name,
-            [other] => format!("{name} or {other} (indistinguishable)"),
-            all => format!("one of {name}, {}", all.join(", ")),
+            [first @ .., last] => {
+                format!("{} or {last}", std::iter::once(&name).chain(first).cloned().collect::<Vec<_>>().join(", "))
+            }
         }
     }
 
@@ -215,7 +216,7 @@ impl SlowUnit {
         }
         let names: Vec<String> = self.calls.iter().map(SlowCalls::name).collect();
         let most = self.calls.iter().map(|calls| calls.times).fold(first.times, f64::max);
-        format!("{} take at worst {} times", list(&names), units::times(most))
+        format!("{} take up to {} times", list(&names), units::times(most))
     }
 
     const fn are(&self) -> &'static str {
@@ -228,7 +229,7 @@ impl SlowUnit {
             first.about = self.about.clone();
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
-        evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
+        evidence.extend(more.map(|(unit, about)| Evidence::of(format!("among them: {}", unit.name()), about.clone())));
         evidence.extend(indistinguishable(&self.unit, &self.either));
         Words::of(title, evidence, hint)
     }
@@ -242,15 +243,18 @@ impl SlowUnit {
 
     fn user_or_target(&self, user: &Users, target: &Subject) -> Words {
         let title = format!(
-            "{} or {} is slow: {} as long as for {}",
+            "{} or {} is slow: {} as long as {}",
             user.name(),
             target.name(),
             self.slow_calls(),
-            self.unit.others()
+            match self.unit {
+                Subject::Target(_) => "on other OSTs".to_owned(),
+                _ => format!("those of {}", self.unit.others()),
+            }
         );
         self.words(
             title,
-            "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: the rank (its host) or the OST is at fault, whichever stays slow",
+            "place the rank's file on another OST (`lfs setstripe -o`), and another rank's file on this OST: whichever stays slow is at fault, the OST or the rank (its node)",
         )
         .with(either_may_be(&user.name(), &target.name()), About::default())
     }
@@ -270,7 +274,7 @@ pub(super) fn indistinguishable<'a>(
 
 /// Returns the evidence that `user`, the only user of `what`, may be slow instead of `what`.
 fn either_may_be(user: &str, what: &str) -> String {
-    format!("no other process uses {what}, so {user} or {what} may be slow")
+    format!("only {user} uses {what}, so either may be the cause")
 }
 
 /// Formats finding DXT-V001: time span in which calls take longer than at other times.
@@ -279,12 +283,12 @@ pub(crate) fn slow_moment(facts: &SlowUnit) -> Words {
     let most = facts.workers.map_or_else(String::new, |workers| format!(", on most {workers}"));
     if facts.grows {
         return facts.words(
-            format!("{calls} as long {name} as before, and ever longer{most}"),
-            "look for something that grows during the run (a file, a folder, a list that is searched, a cache that fills up), and check whether a restart makes calls fast again",
+            format!("{name}, {calls} as long as before, and ever longer{most}"),
+            "look for something that grows during the run (a file, a folder, a list that is searched, a cache that fills up), and check whether restarting the program makes calls fast again",
         );
     }
     facts.words(
-        format!("{calls} as long {name} as {}{most}", facts.unit.others()),
+        format!("{name}, {calls} as long as {}{most}", facts.unit.others()),
         "check what else used the file system or the network while calls were slow, and repeat the run before changing the program",
     )
 }
@@ -297,27 +301,27 @@ pub(crate) fn slow_rank(facts: &SlowUnit) -> Words {
         _ => {
             return facts.slow(
                 "those of",
-                "place ranks on other hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host",
+                "place the rank on another node to see whether the rank or the node stays slow; compare its offsets and files with those of other ranks, and check for other load on its node",
             );
         }
     };
     let on = match (facts.more.is_empty(), users.processes > 1) {
         (true, _) => facts.name(),
-        (false, true) => "their own files".to_owned(),
-        (false, false) => "its own files".to_owned(),
+        (false, true) => "files that only they use".to_owned(),
+        (false, false) => "files that only it uses".to_owned(),
     };
     let title = format!(
-        "{} {} slow on {on}: {} as long as {}' on {}",
+        "{} {} slow on {on}: {} as long as those of {}{}",
         users.name(),
         if users.processes > 1 { "are" } else { "is" },
         facts.slow_calls(),
         users.first.others(),
-        if facts.more.is_empty() { "other files" } else { "theirs" }
+        if facts.more.is_empty() { " on other files" } else { "" }
     );
     facts.words(
         title,
-        "place ranks on other hosts to see whether the rank or the host stays slow; compare the rank's offsets and files with other ranks', and check other load on its host; check where \
-         the file that only this rank uses is stored (`lfs getstripe`)",
+        "nobody else uses these files: check where they are stored (`lfs getstripe`); place the rank on another node to see whether the rank or the node stays slow, \
+         and check for other load on its node",
     )
 }
 
@@ -338,11 +342,11 @@ pub(crate) fn slow_target(facts: &SlowUnit) -> Words {
         return facts.slow("on", AVOID_OST);
     };
     let title = format!(
-        "{} {} overloaded: {load:.1} times the load of {}{}, and {} as long",
+        "{} {} overloaded: {}{load:.1} times the load of {}, and {} as long",
         facts.name(),
         facts.are(),
+        if facts.more.is_empty() { "" } else { "each has " },
         facts.unit.others(),
-        if facts.more.is_empty() { "" } else { " each" },
         facts.slow_calls()
     );
     facts.words(
@@ -361,21 +365,21 @@ pub(crate) fn slow_file(facts: &SlowUnit) -> Words {
             facts.slow_calls(),
             facts.unit.others()
         );
-        let hint = "check where the file is stored (another file system, a busy server) and other load on the rank's host: the same calls on other files are faster";
+        let hint = "let another rank use the file to see whether the rank or the file stays slow; check where the file is stored (another file system, a busy server), and for other load on the rank's node";
         return facts.words(title, hint).with(either_may_be(&user.name(), &facts.name()), About::default());
     }
     facts.slow(
         "on",
         match facts.unit {
             Subject::Folder(_) => {
-                "check where the slow files are stored (another file system, a pool, `lfs getstripe -d`) and how they are used: the same calls on other files are faster"
+                "similar calls on other files are faster: check with `lfs getstripe` whether the slow files lie on another file system or pool, and how they are accessed (order, alignment, locks)"
             }
             Subject::Region { .. } => {
-                "check where the slow part of the file is stored (`lfs getstripe`: another component of the layout, a degraded device), and whether other ranks lock bytes of this part"
+                "check where the slow part of the file is stored (`lfs getstripe`: in another component of the layout, on a busy or degraded OST), and whether other ranks write to this part (locks)"
             }
             _ => {
-                "check where the file is stored (another file system, a busy server) and how it is accessed (order, alignment, locks): the same calls on other files \
-                 are faster"
+                "similar calls on other files are faster: check where this file is stored (another file system, a busy server) and how it is accessed (order, \
+                 alignment, locks)"
             }
         },
     )

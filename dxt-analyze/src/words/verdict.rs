@@ -42,14 +42,14 @@ pub(crate) fn one_rank_gathers(
     let does = match (gathers.is_empty(), distributes.is_empty()) {
         (_, true) => "gathers data from the other ranks",
         (true, false) => "distributes data to the other ranks",
-        (false, false) => "gathers and distributes the other ranks' data",
+        (false, false) => "gathers data from the other ranks and distributes data to them",
     };
     let words = format!(
-        "in {}, the other ranks wait {} of the run time for the rank that does the I/O, in addition to the wait for its reads and writes",
-        [gathers, distributes].concat().join(", "),
-        units::duration(waits_ns)
+        "the other ranks wait {} of the run time in {} for this rank, besides the wait for its reads and writes",
+        units::duration(waits_ns),
+        [gathers, distributes].concat().join(" and ")
     );
-    (format!("{title}; the rank also {does}").into(), words.into())
+    (format!("{title}; it also {does}").into(), words.into())
 }
 
 /// File whose requests reach only few of its storage targets.
@@ -86,19 +86,19 @@ pub(crate) fn few_targets_reached(facts: &Aliased, other_files: u64) -> Words {
         facts.share * 100.0
     );
     let row = format!(
-        "the requests span a range {} times as long as one pass of the layout over all OSTs ({} of {}, {} in total)",
+        "the requests span {} times the {} that cover all OSTs once ({} of {}), so they could reach each OST",
         units::count(facts.rows),
+        units::bytes(facts.stripe_size.saturating_mul(facts.targets)),
         units::counted(facts.targets, "stripe"),
-        units::bytes(facts.stripe_size),
-        units::bytes(facts.stripe_size.saturating_mul(facts.targets))
+        units::bytes(facts.stripe_size)
     );
     let about = About { file: Some(facts.file.clone()), ..About::default() };
     let title = Title::from(title);
     Words::of(
         if other_files > 0 { and_other_files(&title, other_files) } else { title },
         vec![Evidence::of(row, about)],
-        "let requests reach all OSTs: choose a stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks, so that distances between requests are \
-         no multiple of stripe size times stripe count; more stripes alone may not help",
+        "change the stripe size or count (`lfs setstripe -S`, `-c`), or pad the blocks: distances between requests should be no multiple of stripe size \
+         times stripe count",
     )
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
     let busy = units::duration(facts.busy_ns);
     let others = match facts.others {
         0 => String::new(),
-        others => format!(" (also in {})", units::counted(others, "other process")),
+        others => format!(" (and of {})", units::counted(others, "other process")),
     };
     let title = format!(
         "{} I/O threads of {}{others} are serialized: their calls hardly overlap",
@@ -164,7 +164,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         facts.process
     );
     let words = format!(
-        "{} in I/O calls, summed over all threads; {busy} of the run time with at least one thread in a call; {} in the busiest thread",
+        "{} in I/O calls, summed over all threads, and nearly as much run time: {busy} with at least one thread in a call; {} in the busiest thread",
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );
@@ -209,11 +209,11 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
     };
     let hint = match (facts.inside_submit, facts.mpi) {
         (true, true) => {
-            "use your own thread with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library that has one (ADIOS2, HDF5's asynchronous connector): this MPI \
+            "use your own thread with blocking calls (MPI_THREAD_MULTIPLE), or an I/O library that has one (ADIOS2, HDF5's async VOL connector): this MPI \
              library does the I/O inside the nonblocking call"
         }
         (true, false) => {
-            "use a thread or io_uring: io_submit(2) works in the background only for files opened with O_DIRECT, on file systems that support this"
+            "use a thread or io_uring: io_submit(2) works in the background only for files opened with O_DIRECT, and only on some file systems"
         }
         (false, true) => {
             "compute between the call and its MPI_Wait: alternate two buffers, and wait for the I/O of a step when the next step is ready"
@@ -223,7 +223,7 @@ pub(crate) fn no_overlap(facts: &NoOverlap) -> Words {
         }
     };
     let all = format!(
-        "I/O is in flight for {}, of which the program spends {time} in {} that submit or wait ({submitting} submitting), summed over processes",
+        "summed over processes, I/O is in flight for {}: {time} of it in {} that submit ({submitting}) or wait (the rest)",
         units::duration(facts.in_flight_ns),
         units::counted(facts.calls, "call")
     );

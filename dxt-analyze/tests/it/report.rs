@@ -275,9 +275,8 @@ fn a_page_is_opened_by_the_browser_that_is_named_and_never_fails_for_it() {
     let path = put(folder.path(), "a.dxt", &sick());
     let page = folder.path().join("page.html");
     let (script, seen) = (folder.path().join("browser"), folder.path().join("seen"));
-    std::fs::write(&script, format!("#!/bin/sh\necho \"$1\" > {0}.new && mv {0}.new {0}\n", seen.display()))
-        .expect("a script");
-    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("rights");
+    let text = format!("#!/bin/sh\necho \"$1\" > {0}.new && mv {0}.new {0}\n", seen.display());
+    crate::harness::executable(&script, &text);
     let report = |browser: &std::path::Path| {
         let mut command =
             crate::common::command(&["report", &path, "--force", "--open", "-o", &page.display().to_string()]);

@@ -26,9 +26,9 @@ const PATH_BYTES: usize = 4096 + 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PlannedRoom {
     pub(super) streams: usize,
-    /// Maximum number of pairs (file, layer through which the file is used) in the common record of several ranks.
+    /// Pairs (file, layer through which the file is used) that the common record has room for.
     pub(super) pairs: usize,
-    /// Maximum number of files accessed with MPI datatypes in the common record of several ranks.
+    /// Files for which the common record has room for a list of the MPI datatypes used.
     pub(super) datatypes: usize,
 }
 

@@ -1,7 +1,9 @@
 //! Tests of DXT_ANONYMIZE: traces, spools and spill files contain no name that the user chose; all other data is unchanged.
 
 use crate::filters::{BOTH, noted, setting};
-use crate::harness::{Compiler, Launch, Scratch, Traces, recover, spools, workload, workload_hdf5, workload_with};
+use crate::harness::{
+    Compiler, Launch, Scratch, Traces, copy_program, recover, spools, workload, workload_hdf5, workload_with,
+};
 use std::path::{Path, PathBuf};
 
 /// Word in every name that the user chooses in these tests.
@@ -20,7 +22,7 @@ impl Secrets {
         let scratch = Scratch::new();
         let (data, own) = (scratch.data().join(WORD), scratch.root().join(format!("{WORD}.exe")));
         std::fs::create_dir(&data).expect("failed to make a directory");
-        std::fs::copy(program, &own).expect("failed to copy a program");
+        copy_program(program, &own);
         let key = scratch.root().join("key");
         std::fs::write(&key, "0123456789abcdef0123456789abcdef\n").expect("failed to write a key");
         Self { scratch, data, program: own, key }

@@ -2,7 +2,8 @@
 //! contains environment modules.
 
 use crate::harness::{
-    Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, skip_here, static_library, workload_source,
+    Launch, Outcome, Scratch, Traces, analyzer, copy_program, dxt_run, executable, library, skip, skip_here,
+    static_library, workload_source,
 };
 use crate::launcher::unloadable;
 use std::os::unix::fs::PermissionsExt;
@@ -259,8 +260,7 @@ fn tools_for_packages_come_before_the_build() {
     // Stand-in for cargo that reports its arguments and build directory, and fails.
     let cargo =
         "#!/bin/sh\necho \"$* in ${CARGO_TARGET_DIR:-target}, $(command -v cc)\" >>\"${0%/*}/../calls\"\nexit 1\n";
-    std::fs::write(tools.join("cargo"), cargo).expect("a file");
-    std::fs::set_permissions(tools.join("cargo"), PermissionsExt::from_mode(0o755)).expect("mode");
+    executable(&tools.join("cargo"), cargo);
     for (kind, tool) in [("deb", "cargo-deb"), ("rpm", "cargo-generate-rpm")] {
         let run = format!(
             "CARGO_HOME={0}/none PATH={0}:/usr/bin:/bin CARGO_TARGET_DIR={0}/target {1} {kind}",
@@ -285,10 +285,7 @@ fn install_says_which_rust_it_needs() {
     let scratch = Scratch::new();
     let tools = scratch.root().join("tools");
     std::fs::create_dir_all(&tools).expect("a directory");
-    let tool = |name: &str, says: &str| {
-        std::fs::write(tools.join(name), format!("#!/bin/sh\n{says}\n")).expect("a file");
-        std::fs::set_permissions(tools.join(name), PermissionsExt::from_mode(0o755)).expect("mode");
-    };
+    let tool = |name: &str, says: &str| executable(&tools.join(name), &format!("#!/bin/sh\n{says}\n"));
     let script = workload_source("../../scripts/install.sh");
     let install = |more: &str| {
         let (tools, script) = (tools.display(), script.display());
@@ -378,7 +375,7 @@ fn version_is_the_projects_whatever_is_installed_beside_it() {
     assert!(version.code == 0 && version.stdout.starts_with(&expected), "{version:?}");
     // Runs a copy of the binary alone.
     let copy = scratch.root().join("dxt-run");
-    std::fs::copy(dxt_run(), &copy).expect("a copy");
+    copy_program(dxt_run(), &copy);
     let alone = Launch::new(&scratch, copy).untraced().arg("-V").run();
     assert!(alone.code == 0 && alone.stdout.starts_with(&expected), "{alone:?}");
 }
@@ -389,7 +386,7 @@ fn the_script_of_a_clone_runs_what_was_built() {
     let (scripts, target) = (scratch.root().join("scripts"), scratch.root().join("target"));
     std::fs::create_dir(&scripts).expect("a directory");
     let script = scripts.join("dxt-run");
-    std::fs::copy(workload_source("../../scripts/dxt-run"), &script).expect("a copy");
+    copy_program(workload_source("../../scripts/dxt-run"), &script);
     let run =
         |variables: &str| shell(&scratch, &format!("unset CARGO_TARGET_DIR; {variables} {} -V", script.display()));
     let none = run("");

@@ -1,7 +1,9 @@
 //! Tests of `dxt-run --live` and `--live-to`: one monitoring agent (`dxt-analyze live`) is started before the program and runs beside it.
 //! Failures of the agent do not affect the program.
 
-use crate::harness::{Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, library, skip, workload, workload_with};
+use crate::harness::{
+    Compiler, Launch, Outcome, Scratch, analyzer, dxt_run, executable, library, skip, workload, workload_with,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -130,9 +132,7 @@ fn in_a_job_of_several_nodes_an_agent_comes_to_each_beside_mpirun_too() {
         said.display()
     );
     for (name, text) in [("srun", srun.as_str()), ("mpirun", "#!/bin/sh\n[ \"$1\" = --version ] || exec \"$@\"\n")] {
-        std::fs::write(tools.join(name), text).expect("failed to write a script");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(tools.join(name), mode).expect("failed to set a mode");
+        executable(&tools.join(name), text);
     }
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
     let of_job = [("PATH", path.as_str()), ("SLURM_JOB_NUM_NODES", "2")];

@@ -1,7 +1,9 @@
 //! Tests of dxt-run with programs that a preloaded library could prevent from starting (programs with sanitizers, with other C libraries,
 //! or for other processors), and with a second tracer that is already preloaded.
 
-use crate::harness::{Compiler, Outcome, Scratch, Traces, analyzer, is_root, library, python, skip, skip_here};
+use crate::harness::{
+    Compiler, Outcome, Scratch, Traces, analyzer, copy_program, executable, is_root, library, python, skip, skip_here,
+};
 use crate::launcher::run_in;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -140,9 +142,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
     for (program, why) in programs {
         let place = program.display().to_string();
         let script = scratch.root().join("script");
-        std::fs::write(&script, format!("#!{place}\n")).expect("a script");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&script, mode).expect("a mode");
+        executable(&script, &format!("#!{place}\n"));
         let script = script.display().to_string();
         let mut starts =
             vec![vec![&*place], vec!["env", "A=1", "timeout", "60", &place], vec![&*script], vec!["nice", &script]];
@@ -163,7 +163,7 @@ fn programs_of_other_c_libraries_run_without_the_tracer() {
     let own = std::fs::read_link("/lib64/ld-linux-x86-64.so.2").map(|to| Path::new("/lib64").join(to));
     let Ok(own) = own else { return skip_here("the dynamic linker is no link here") };
     let copy = scratch.root().join("linker");
-    std::fs::copy(own, &copy).expect("a copy");
+    copy_program(own, &copy);
     let flag = format!("-Wl,--dynamic-linker={}", copy.display());
     let program = compiled(&scratch, "copied", WRITES, &["gcc", &flag]).expect("a program");
     let outcome = run(&scratch, &[], &[&program.display().to_string(), &data]);

@@ -1,7 +1,8 @@
 //! Tests of dxt-run: it sets all environment variables, keeps the command's exit status and output, and reports the traces that were written.
 
 use crate::harness::{
-    Compiler, Launch, Outcome, Scratch, Traces, analyzer, dxt_run, library, skip, workload, workload_with,
+    Compiler, Launch, Outcome, Scratch, Traces, analyzer, copy_program, dxt_run, executable, library, skip, workload,
+    workload_with,
 };
 use std::path::{Path, PathBuf};
 
@@ -92,7 +93,7 @@ fn both_mpis_get_the_variables_to_their_ranks() {
 fn two_programs(scratch: &Scratch) -> [PathBuf; 2] {
     ["first", "second"].map(|name| {
         let place = scratch.root().join(name);
-        std::fs::copy("/bin/dd", &place).expect("failed to copy dd");
+        copy_program("/bin/dd", &place);
         place
     })
 }
@@ -185,9 +186,7 @@ fn what_keeps_the_variables_from_the_ranks_is_said() {
     let scratch = Scratch::new();
     // Stand-in for a launcher that passes on its environment: runs the words after its options.
     let srun = scratch.root().join("srun");
-    std::fs::write(&srun, "#!/bin/sh\nwhile case $1 in -*) true ;; *) false ;; esac; do shift; done\nexec \"$@\"\n")
-        .unwrap();
-    std::fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    executable(&srun, "#!/bin/sh\nwhile case $1 in -*) true ;; *) false ;; esac; do shift; done\nexec \"$@\"\n");
     let srun = srun.display().to_string();
     let remarks = |words: &[&str]| {
         let outcome = run_words(&Scratch::new(), &[&[&*srun], words].concat());
@@ -460,7 +459,7 @@ fn permissions_of_what_it_makes_are_those_that_were_asked_for() {
             for file in [library(), &analyzer()] {
                 let here = beside.join(file.file_name().expect("a name"));
                 if std::fs::hard_link(file, &here).is_err() {
-                    std::fs::copy(file, &here).expect("what was built can be copied");
+                    copy_program(file, &here);
                 }
             }
             let launch = launch.without("DXT_ENABLE").without("DXT_OUTPUT_DIR").without("DXT_SPOOL");

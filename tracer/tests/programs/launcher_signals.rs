@@ -1,7 +1,9 @@
 //! Tests of signals to dxt-run: the command gets each signal once, dxt-run ends as the command does, and the command starts with the signal
 //! state and descriptors that dxt-run had.
 
-use crate::harness::{Launch, Scratch, Traces, analyzer, dxt_run, library, python, skip, skip_here, workload};
+use crate::harness::{
+    Launch, Scratch, Traces, analyzer, dxt_run, executable, library, python, skip, skip_here, workload,
+};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -202,9 +204,7 @@ fn a_signal_while_it_recovers_is_passed_over() {
     std::fs::create_dir(&beside).expect("a directory");
     std::fs::copy(library(), beside.join("libdxt_tracer.so")).expect("a copy");
     let slow = format!("#!/bin/sh\necho >began; sleep 1\nexec {} \"$@\"\n", analyzer().display());
-    std::fs::write(beside.join("dxt-analyze"), slow).expect("a file");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(beside.join("dxt-analyze"), mode).expect("a mode");
+    executable(&beside.join("dxt-analyze"), &slow);
     let mut command = Command::new(dxt_run());
     command.arg("--lib").arg(beside.join("libdxt_tracer.so")).arg("-o").arg(scratch.traces()).arg("--");
     command.arg(workload("exits")).arg(scratch.data()).args(["kill", "50"]).current_dir(scratch.root());

@@ -1,7 +1,8 @@
 //! Tests of the limits of tracing: calls before the tracer starts, programs that cannot be traced, libraries that bypass the tracer.
 
 use crate::harness::{
-    Compiler, Launch, Scratch, Traces, have, library, skip, skip_here, spools, workload_source, workload_with,
+    Compiler, Launch, Scratch, Traces, copy_program, executable, have, library, skip, skip_here, spools,
+    workload_source, workload_with,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,7 +132,7 @@ fn libraries_out_of_reach_are_counted_and_found_where_their_opener_says() {
     let scratch = Scratch::new();
     let program = workload_with("reach", Compiler::Cc, &["-O1", "-Wl,-rpath,$ORIGIN"]);
     let copy = scratch.root().join("reach");
-    std::fs::copy(&program, &copy).expect("failed to copy a program");
+    copy_program(&program, &copy);
     small_library(scratch.root());
     for preload in [false, true] {
         let launch = Launch::new(&scratch, &copy).in_data().args(["opens", "libsmall.so"]);
@@ -224,9 +225,7 @@ fn programs_of_other_dynamic_linkers_run_without_the_tracer() {
         let scratch = Scratch::new();
         let Some(program) = foreign(&scratch, what) else { continue };
         let script = scratch.root().join("script");
-        std::fs::write(&script, format!("#!{}\n", program.display())).expect("failed to write a script");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&script, mode).expect("failed to make a script executable");
+        executable(&script, &format!("#!{}\n", program.display()));
         for start in ["", "exec ", "env ", "timeout 5 ", "env DXT_ENABLE=off ", "nice "] {
             let line = format!("{start}{}", script.display());
             let outcome = Launch::new(&scratch, "/bin/sh").arg("-c").arg(line).run();

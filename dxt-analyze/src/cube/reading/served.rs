@@ -24,12 +24,12 @@ pub struct Served {
     ns: (f64, f64),
 }
 
-/// Calls on one storage target in one time window: number of calls, and sum of their log slowdowns.
+/// Calls on one storage target in one time window: number of calls, and sum of ln(duration / usual duration) over them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InSlot {
-    /// All calls on the target in the window: number, and sum of their log slowdowns.
+    /// All calls on the target in the window: number, and sum of ln(duration / usual duration).
     pub all: (f64, f64),
-    /// Calls that find the target idle: number, and sum of their log slowdowns.
+    /// Calls that find the target idle: number, and sum of ln(duration / usual duration).
     pub lone: (f64, f64),
     /// Time of all calls, and of those that find the target idle, ns.
     pub ns: (f64, f64),

@@ -166,7 +166,8 @@ fn record(
         }
     }
     let profile = sum.whole.as_ref().map_or(&sum.profile, |whole| &whole.profile);
-    // Darshan counts a backward access as stride 0, which it does not list.
+    // Darshan counts a backward access as stride 0 and lists no stride of 0. A negative stride can only have been read from a log, and
+    // is written as it was.
     let strides = profile.strides.top_of(|stride| stride > 0 || was_log && stride < 0);
     for (values, name) in [(profile.sizes.top(), "ACCESS"), (strides, "STRIDE")] {
         for (number, common) in values.iter().enumerate() {

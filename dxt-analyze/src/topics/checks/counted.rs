@@ -12,7 +12,7 @@ use trace_format::op::{Layer, OpClass};
 
 /// Adds calls that have only counters to the totals in `files`: sizes from the histogram of request sizes, random order from the counts of
 /// sequential calls.
-pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, FileSums>, least: &Thresholds) {
+pub fn add_counters(run: &Run, files: &mut FxHashMap<FileId, Box<FileSums>>, least: &Thresholds) {
     for process in &run.processes {
         for missing in &process.missing {
             let Some(stream) = process.stream_with_id(missing.stream) else {

@@ -64,7 +64,7 @@ pub struct Measured<'a> {
     /// Totals of calls by layer, rank and file.
     pub calls: CallSums,
     /// Totals of the accesses to each file, from the pass over all calls in their order.
-    pub files: BTreeMap<FileId, FileSums>,
+    pub files: BTreeMap<FileId, Box<FileSums>>,
     /// Bytes that several processes read, per file.
     pub common: FxHashMap<FileId, Common>,
     /// Byte ranges that each process wrote in shared files.

@@ -1,8 +1,10 @@
 //! Totals per file from the pass in call order: integers that add up over processes, and one example of each kind, chosen regardless of the
 //! order of processes.
 
-use crate::model::ProcessId;
+use crate::model::{FileId, ProcessId};
 use crate::sum::Sum;
+use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// Example call that a finding can point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +204,16 @@ impl FileSums {
     #[inline]
     pub fn direction(&mut self, writes: bool) -> &mut Direction {
         if writes { &mut self.writes } else { &mut self.reads }
+    }
+
+    /// Adds the totals to those of `file`. Logs may name a million files: what is in no table of theirs yet moves there as it is.
+    pub fn merge_into(self: Box<Self>, files: &mut FxHashMap<FileId, Box<Self>>, file: FileId) {
+        match files.entry(file) {
+            Entry::Occupied(of) => of.into_mut().merge(&self),
+            Entry::Vacant(of) => {
+                of.insert(self);
+            }
+        }
     }
 
     /// Adds the totals of the file in another process.

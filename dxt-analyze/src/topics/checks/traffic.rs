@@ -75,11 +75,11 @@ static OVERWRITTEN: Kind = Kind {
 
 fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let least = m.least.traffic_share;
-    let judged: BTreeMap<FileId, FileSums> = m
+    let judged: BTreeMap<FileId, &FileSums> = m
         .files
         .iter()
         .filter(|(file, sums)| (kind.is_judged)(m, **file, sums))
-        .map(|(file, sums)| (*file, *sums))
+        .map(|(file, sums)| (*file, &**sums))
         .collect();
     let bytes = |sums: &FileSums| (kind.of)(sums).bytes;
     let all = m.files.values().map(|file| (kind.all)(file)).sum::<Sum>().get();
@@ -91,8 +91,8 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
             "no individually recorded call moves bytes in this direction",
         );
     }
-    let moved = judged.values().map(bytes).sum::<Sum>().get();
-    let not_judged = m.files.values().map(bytes).sum::<Sum>().get().saturating_sub(moved);
+    let moved = judged.values().map(|sums| bytes(sums)).sum::<Sum>().get();
+    let not_judged = m.files.values().map(|sums| bytes(sums)).sum::<Sum>().get().saturating_sub(moved);
     if kind.code == Code::READ_BACK && moved == 0 && not_judged > 0 {
         let why = format!(
             "not judged: {} in files in which processes overwrite, or may overwrite, each other's bytes",
@@ -104,13 +104,13 @@ fn repeated(m: &Measured<'_>, out: &mut Verdicts, kind: &Kind) {
     let part = share(moved, all);
     let found = part >= least && moved >= m.least.traffic_min_bytes;
     let finding = found.then(|| {
-        let most = m.most(&judged, bytes);
+        let most = m.most(&judged, |sums| bytes(sums));
         let files = most.iter().filter_map(|&(file, bytes)| {
             let sums = (kind.of)(judged.get(&file)?);
             let example = m.example(&sums.example?);
             Some(words::RepeatedInFile { file: m.name(file), bytes, processes: sums.processes, example })
         });
-        let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(of).sum::<Sum>().get();
+        let sum = |of: &dyn Fn(&FileSums) -> u64| m.files.values().map(|sums| of(sums)).sum::<Sum>().get();
         let facts = words::Repeated {
             bytes: moved,
             share: part,
@@ -189,7 +189,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
         return out.skip(check, code, Amount::Ratio(least), "no MPI-IO reads or writes");
     }
     let bytes = |sums: &FileSums| sums.read.bytes.saturating_add(sums.written.bytes);
-    let moved = m.files.values().map(unasked).sum::<Sum>().get();
+    let moved = m.files.values().map(|sums| unasked(sums)).sum::<Sum>().get();
     // Only files accessed through MPI-IO count.
     let files = m.files.iter().filter(|(file, _)| {
         m.calls.files.get(file).is_some_and(|file| file.collective_by > 0) || {
@@ -202,7 +202,7 @@ fn sieving(m: &Measured<'_>, out: &mut Verdicts) {
     let part = share(moved, all);
     let found = (part >= least && moved >= m.least.traffic_min_bytes).then(|| {
         let files = m
-            .most(&m.files, unasked)
+            .most(&m.files, |sums| unasked(sums))
             .into_iter()
             .filter_map(|(file, bytes)| Some((m.name(file), bytes, m.files.get(&file)?.sieve.inside_writes.get())));
         let words = words::unasked(moved, part, &files.collect::<Vec<_>>(), m.single_rank());

@@ -41,7 +41,7 @@ impl<'a> Walk<'a> {
 #[derive(Debug)]
 pub struct Partial {
     /// Totals of the accesses to each file.
-    pub files: FxHashMap<FileId, FileSums>,
+    pub files: FxHashMap<FileId, Box<FileSums>>,
     /// Cells (fixed-size regions of files) that several processes read.
     pub cells: Cells,
     /// Byte ranges that each process wrote in shared files.
@@ -234,8 +234,6 @@ impl Analysis for Walk<'_> {
         into.finish(self.thresholds);
         into.cells.merge(other.cells);
         into.writers.merge(other.writers);
-        for (file, sums) in other.files {
-            into.files.entry(file).or_default().merge(&sums);
-        }
+        other.files.into_iter().for_each(|(file, sums)| sums.merge_into(&mut into.files, file));
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct WalkedFile {
     pub(super) shared: bool,
     /// True if the file was truncated or replaced after bytes were written; `written` lacks the bytes written before.
     pub(super) replaced: bool,
-    pub(super) sums: FileSums,
+    pub(super) sums: Box<FileSums>,
     pub(super) read: Ranges,
     pub(super) written: Ranges,
     pub(super) read_by: Who,
@@ -236,7 +236,7 @@ impl WalkedFile {
         }
     }
 
-    pub(super) fn finish(mut self, files: &mut FxHashMap<FileId, FileSums>, cells: &mut Cells) {
+    pub(super) fn finish(mut self, files: &mut FxHashMap<FileId, Box<FileSums>>, cells: &mut Cells) {
         let sums = &mut self.sums;
         (sums.readers, sums.writers) =
             (u32::from(self.read_by != Who::Nobody), u32::from(self.written_by != Who::Nobody));
@@ -251,8 +251,8 @@ impl WalkedFile {
             let all = [&mut sums.reread, &mut sums.read_back, &mut sums.overwritten];
             sums.unordered = all.into_iter().map(|one| std::mem::take(one).bytes).sum::<Sum>();
         }
-        if *sums != FileSums::default() {
-            files.entry(self.file).or_default().merge(sums);
+        if **sums != FileSums::default() {
+            self.sums.merge_into(files, self.file);
             cells.add(self.file, self.read.iter());
         }
     }

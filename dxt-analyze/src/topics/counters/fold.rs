@@ -6,6 +6,7 @@ use crate::scan::{Analysis, Block, Stretch, fold_alone, group_of_process};
 use crate::shared::memory;
 use crate::shared::profiles::Profiles;
 use rustc_hash::FxHashMap;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use trace_format::counters::{Counters, Previous};
 use trace_format::meta::Order;
@@ -83,6 +84,10 @@ pub struct Sums {
 impl Sums {
     /// Appends the totals of processes whose blocks follow in the trace.
     fn append(&mut self, other: Self) {
+        if self.times.is_empty() {
+            *self = other;
+            return;
+        }
         for (key, counters) in other.operations {
             self.operations.entry(key).or_default().merge(&counters);
         }
@@ -139,7 +144,12 @@ impl Sums {
             }
         }
         for (key, (profile, _)) in current.profiles.into_iter().filter(|(key, _)| !reported.contains_key(key)) {
-            self.profiles.entry(key).or_default().merge(&profile);
+            match self.profiles.entry(key) {
+                Entry::Occupied(of) => of.into_mut().merge(&profile),
+                Entry::Vacant(of) => {
+                    of.insert(profile);
+                }
+            }
         }
         for def in process.profiles.iter().filter(|def| !reported.contains_key(&(FileId(def.file), def.layer))) {
             self.profiles.entry((FileId(def.file), def.layer)).or_default().merge(&def.profile);
@@ -198,7 +208,7 @@ struct Current {
     /// For each stream, index of the first stream (often itself) with the same file, operation, caller and outcome: the calls of such
     /// streams form one sequence. They differ only in open flags, or in whether offsets are estimated.
     follows: Vec<usize>,
-    profiles: BTreeMap<(FileId, Layer), (Profile, Last)>,
+    profiles: BTreeMap<(FileId, Layer), (Box<Profile>, Last)>,
 }
 
 fn follows(streams: &[Stream]) -> Vec<usize> {

@@ -77,7 +77,7 @@ pub(super) struct Grouped<'a> {
     pub(super) group: &'a Group<'a>,
     /// Maximum number of members (signatures) per process; in a series of files, per process and file.
     pub(super) each: u64,
-    /// Difference between the member numbers of a process in successive files of a series.
+    /// Step of the numbers from one file of a series to the next (the factor of `file` above).
     pub(super) per_file: u64,
     pub(super) numbered: Vec<(u64, &'a Signed)>,
 }

@@ -20,7 +20,7 @@ use crate::shared::completeness;
 use crate::shared::ratio::share;
 use crate::thresholds::Thresholds;
 use crate::topics::Whole;
-use crate::topics::causes::claim::Claim;
+use crate::topics::causes::claim::{Basis, Claim};
 use crate::topics::ledger::view::{lead, lead_of_script};
 use crate::topics::report::{Job, Options};
 use anyhow::Result;
@@ -172,7 +172,10 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         {
             continue;
         }
-        match mending.claim(&finding).and_then(|claim| without_header(claim, &claims)) {
+        // No process waits for another here, as ranks do: with one process for all, the reads would be fewer.
+        let basis = is_of_processes(cube.run, finding.code).then_some(Basis::Form);
+        let claim = mending.claim(&finding).map(|claim| Claim { basis: basis.unwrap_or(claim.basis), ..claim });
+        match claim.and_then(|claim| without_header(claim, &claims)) {
             Some(claim)
                 if says_no_more(&cube.run.thresholds, &claim, &claims) || is_of_header(cube, &claim, &claims) => {}
             // A finding about reads and an equal one about writes of the file are kept once.
@@ -239,7 +242,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         run_ns,
         ledger: ledger.job,
         lead: if cube.run.ranks() == 0 && ledger.processes > 1 && !ledger.missing.untimed {
-            lead_of_script(ledger, phases.critical(cube) as u64, run_ns)
+            lead_of_script(ledger, (phases.critical(cube) as u64).min(run_ns), run_ns)
         } else {
             lead(ledger)
         },
@@ -287,10 +290,7 @@ fn says_no_more(thresholds: &Thresholds, claim: &Claim, causes: &[Claim]) -> boo
 /// True for findings of bytes that processes without ranks read one after another: [`crate::topics::causes`] only finds blocks that are read at
 /// the same time.
 fn is_of_processes(run: &Run, code: Code) -> bool {
-    let lasts = |process: &crate::model::Process| process.end_ns.saturating_sub(process.shift_ns) as f64;
-    // A shell, a launcher and a child at a time run together.
-    let few = || run.processes.iter().map(lasts).sum::<f64>() <= run.length_ns() as f64 * run.thresholds.treble_ratio;
-    code == Code::COMMON_READS && run.ranks() == 0 && few()
+    code == Code::COMMON_READS && run.is_sequential()
 }
 
 /// True for findings of other topics that [`crate::topics::causes`] replaces by better founded ones.

@@ -124,7 +124,7 @@ pub(crate) struct Verdict {
     /// Share of the run time with asynchronous operations (nonblocking, split and others) in flight: their time summed over operations,
     /// then divided by run time and number of processes. 0 if the trace has the program's waits for them.
     pub(crate) background_share: f64,
-    /// True if nearly all calls are made beside a thread that computes all the time, so that faster calls would not shorten the run.
+    /// True if nearly all calls are made beside a thread that is busy all the time, so that faster calls would not shorten the run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) beside_computing: bool,
     /// True if `io_share` is large enough to report, and calls are not only made beside computing.

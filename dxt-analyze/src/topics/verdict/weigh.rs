@@ -80,7 +80,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
         let only_small = claims.iter().any(|claim| of_size(&claim));
         let near = |claim: &&(usize, &Claim)| {
             // Repeated metadata queries explain slow metadata calls, and waiting for a file explains a straggler.
-            let says_why = is_contrast(claim.1.finding.code) || WHY.contains(&claim.1.finding.code);
+            let says_why = contrasts(claim.1) || WHY.contains(&claim.1.finding.code);
             // More bytes on a rank explain its longer time in calls.
             let says_why =
                 says_why || only_who && [Code::BYTE_IMBALANCE, Code::ONE_RANK].contains(&claim.1.finding.code);
@@ -342,6 +342,12 @@ pub(super) fn is_contrast(code: Code) -> bool {
     is_longer(code) || CODES.contains(&code)
 }
 
+/// True for claims of contrasts (see [`is_contrast`]). That processes without ranks read the same bytes is none.
+fn contrasts(claim: &Claim) -> bool {
+    let code = claim.finding.code;
+    is_contrast(code) && (code != Code::COMMON_READS || claim.basis != Basis::Form)
+}
+
 /// True for findings that only sum up time outside of system calls: this time cannot be saved as a whole, and is not due to a number of
 /// calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
@@ -402,6 +408,7 @@ const ORDER: [&[Code]; 7] = [
     ],
     &[
         Code::REREAD,
+        Code::COMMON_READS,
         Code::REPEATED_OPENS,
         Code::LAUNCHED,
         Code::WRITE_RUNS,
@@ -432,7 +439,7 @@ fn rank(thresholds: &Thresholds, claim: &Claim, most: u64, claims: &[Claim]) -> 
     if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * thresholds.most_share {
         // Unnecessary calls rank first, even if some of them are long for another reason.
         0
-    } else if is_contrast(code) {
+    } else if contrasts(claim) {
         1
     } else if claim.says_why {
         2

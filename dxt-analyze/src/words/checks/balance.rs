@@ -11,7 +11,7 @@ pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, 
     let (bytes, accesses) = (units::bytes(bytes), units::accesses(accesses));
     Words::saying(
         format!("{process} moves {} of the bytes of {ranks} ranks", percent(share)),
-        [format!("{process}: {bytes} in {accesses}, {} in all these calls", units::duration(time_ns))],
+        [format!("{process}: {bytes} in {accesses}, which take {} in total", units::duration(time_ns))],
         "let every rank read and write its own part (MPI_File_write_at_all, parallel HDF5): a single rank uses only \
          one node's network",
     )
@@ -19,19 +19,19 @@ pub(crate) fn one_rank(process: &str, share: f64, ranks: u64, (bytes, accesses, 
 
 /// Formats the finding on unequal bytes per rank. `imbalance`: 0 if all are equal, 1 if one rank has all. `most`: ranks with the most bytes.
 pub(crate) fn byte_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
-    unequal("bytes over ranks", units::bytes, imbalance, mean, most)
+    unequal("bytes", units::bytes, imbalance, mean, most)
 }
 
 /// Formats the finding on unequal time in reads and writes per rank, ns; parameters as for [`byte_imbalance`].
 pub(crate) fn time_imbalance(imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
-    unequal("time in reads and writes over ranks", units::duration, imbalance, mean, most)
+    unequal("time in reads and writes", units::duration, imbalance, mean, most)
 }
 
 fn unequal(what: &str, show: fn(u64) -> String, imbalance: f64, mean: u64, most: &[(String, u64)]) -> Words {
     Words::saying(
-        format!("imbalance of {what} is {} (0 %: equal, 100 %: one rank has all)", percent(imbalance)),
+        format!("ranks have unequal {what}: imbalance {} (0 %: equal, 100 %: one rank has all)", percent(imbalance)),
         each(most, |value| format!("{}, mean over ranks {}", show(value), show(mean))),
-        "give all ranks equal parts; if parts are equal and times are not, run `dxt-analyze outliers --by rank` and `--by node`",
+        "give all ranks equal bytes; if bytes are equal and times are not, find slow ranks and nodes: `dxt-analyze outliers --by rank` (or `--by node`)",
     )
 }
 
@@ -63,9 +63,9 @@ pub(crate) fn shared_independent(files: &[(&str, u64, usize, u64)]) -> Words {
         format!("{file}: {} by {ranks} ranks, {} summed over ranks", call(*calls), units::duration(*time_ns))
     });
     Words::saying(
-        "several ranks access a shared file without any collective call",
+        "several ranks access a shared file without any collective MPI-IO call",
         evidence,
-        "use collective calls, or one file per rank or node if ranks need no common file; run `dxt-analyze stripes` to see whether ranks wait for each other's locks on the same stripes",
+        "use collective calls; if ranks need no common file, use one file per rank or node; `dxt-analyze stripes` shows whether ranks wait for each other's locks on the same stripes",
     )
 }
 

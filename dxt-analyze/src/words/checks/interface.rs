@@ -12,8 +12,8 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
     Words::saying(
         format!("{} of all bytes go through C streams (fread, fwrite, fprintf)", percent(share)),
         [format!("{bytes} in {calls} on C streams, {} summed over processes", units::duration(time_ns))],
-        "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of one stripe with \
-         setvbuf(3)",
+        "move large data with read(2) and write(2), MPI-IO or HDF5, or give each stream a buffer of the stripe size \
+         (setvbuf(3))",
     )
 }
 
@@ -21,9 +21,9 @@ pub(crate) fn stdio_share(share: f64, bytes: u64, calls: u64, time_ns: u64) -> W
 pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
     Words::saying(
         format!("none of {ranks} ranks uses MPI-IO, although ranks share files"),
-        each(files, |bytes| format!("{} in independent calls", units::bytes(bytes))),
-        "let MPI_File_write_at_all and MPI_File_read_at_all (or parallel HDF5) gather the ranks' parts into large \
-         requests",
+        each(files, |bytes| format!("{} in calls other than MPI-IO", units::bytes(bytes))),
+        "let MPI_File_write_at_all and MPI_File_read_at_all (or HDF5 with collective transfer) merge the ranks' parts into \
+         large requests",
     )
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn no_mpi_io(ranks: u32, files: &[(&str, u64)]) -> Words {
 /// call to advise.
 pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call: &str) -> Words {
     Words::saying(
-        format!("{} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
+        format!("only {} of {} are collective", percent(share), units::counted(calls, "MPI-IO call")),
         each(files, counts("independent call")),
         format!(
             "where all ranks move data in the same step, call {call} (in HDF5: H5Pset_dxpl_mpio with \
@@ -44,10 +44,10 @@ pub(crate) fn few_collective(share: f64, calls: u64, files: &[(&str, u64)], call
 pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
     Words::saying(
         format!(
-            "all MPI-IO calls are blocking, and the job does no I/O for {} between I/O phases",
+            "all MPI-IO calls are blocking, and the gaps between I/O phases add up to {}",
             units::duration(idle_ns)
         ),
-        [format!("{}, {} without I/O", units::counted(calls, "blocking call"), units::counted(gaps, "gap"))],
+        [format!("{}, {} between I/O phases", units::counted(calls, "blocking call"), units::counted(gaps, "gap"))],
         "call MPI_File_iwrite_at_all or MPI_File_iread_at_all (HDF5: the asynchronous VOL connector) and compute \
          before MPI_Wait",
     )
@@ -56,8 +56,7 @@ pub(crate) fn blocking_only(idle_ns: u64, calls: u64, gaps: u64) -> Words {
 /// Formats the finding that a file's collective calls use `aggregators` on only `on` of `nodes` nodes. `hints`: names and values of MPI-IO
 /// hints in effect that choose aggregators.
 pub(crate) fn few_aggregators(file: &str, (aggregators, on, nodes): (u64, u64, u64), hints: &[(&str, &str)]) -> Words {
-    let through =
-        format!("{file}: the bytes of all ranks go through {aggregators} of the ranks, on {on} of {nodes} nodes");
+    let through = format!("{file}: all data go through {aggregators} of the ranks, on {on} of {nodes} nodes");
     let aggregators = units::counted(aggregators, "aggregator");
     Words::saying(
         format!("collective calls go through {aggregators} on {on} of {nodes} nodes"),
@@ -71,7 +70,7 @@ pub(crate) fn memory_unaligned(share: f64, alignment: u64, unaligned: u64, known
     Words::saying(
         format!("{} of reads and writes use memory buffers that are not aligned to {alignment} bytes", percent(share)),
         [format!("{} of {} use unaligned memory buffers", units::count(unaligned), units::accesses(known))],
-        "allocate buffers with posix_memalign(3); direct I/O requires aligned buffers",
+        "allocate buffers with posix_memalign(3); O_DIRECT needs buffers that are aligned to blocks (often 4096 bytes)",
     )
 }
 

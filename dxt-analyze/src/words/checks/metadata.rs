@@ -13,8 +13,8 @@ const HINT: &str = "open each file once and keep it open; let one rank open and 
 pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) -> Words {
     let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
     Words::saying(
-        format!("metadata calls take more than {least} on {ranks}"),
-        each(named, |ns| format!("{} in all metadata calls of this rank", units::duration(ns))),
+        format!("metadata calls take more than {least} on each of {ranks}"),
+        each(named, |ns| format!("{} in metadata calls", units::duration(ns))),
         HINT,
     )
 }
@@ -51,7 +51,7 @@ pub(crate) fn open_per_access(opens: u64, accesses: u64, files: &[(&str, u64)]) 
     Words::saying(
         format!("the program makes {} for {}", units::counted(opens, "open"), units::accesses(accesses)),
         each(files, counts("open")),
-        "pack small files into one (HDF5, tar with an index, a database), or keep files open",
+        "keep files open, or pack small files into one (HDF5, tar with an index, a database)",
     )
 }
 
@@ -61,15 +61,15 @@ pub(crate) fn failed_opens(failed: u64, opens: u64, files: &[(&str, u64)]) -> Wo
     Words::saying(
         format!("{} of {} {fail}", units::count(failed), units::counted(opens, "open")),
         each(files, counts("failed open")),
-        "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), cache which files are \
-         absent, put packages into one image",
+        "if the program searches for files: shorten search paths (PYTHONPATH, LD_LIBRARY_PATH), remember which files are \
+         absent, put packages into one container image",
     )
 }
 
 /// Formats the finding that metadata calls peak at `per_second`, in the second that begins `start_ns` after the job's start.
 pub(crate) fn metadata_rate(per_second: u64, start_ns: u64) -> Words {
     Words::saying(
-        format!("metadata calls peak at {} per second", units::count(per_second)),
+        format!("the job's metadata calls peak at {} per second", units::count(per_second)),
         [format!("the busiest second begins {} s after the job's start", units::seconds(start_ns))],
         HINT,
     )

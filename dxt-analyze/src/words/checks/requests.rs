@@ -85,13 +85,13 @@ pub(crate) fn small_requests(facts: &Small<'_>) -> Words {
     let title = match facts.bytes {
         Some(bytes) => {
             let mean = each_bytes(bytes, facts.count);
-            let all = if facts.of_shared { "such" } else { "all" };
-            format!("{} {what}: {mean} on average, {part} of {all} {}", units::count(facts.count), facts.operation)
+            let (count, operation) = (units::count(facts.count), facts.operation);
+            format!("{count} small {operation}{of_what}, {mean} on average: {part} of all {operation}{of_what}")
         }
         None => format!("{part} of {what}: less than {} each", units::bytes(facts.limit)),
     };
     let evidence = facts.files.iter().map(|&(file, count, bytes, time_ns)| {
-        let mean = bytes.map(|bytes| format!(" of {} on average", each_bytes(bytes, count)));
+        let mean = bytes.map(|bytes| format!(", {} on average", each_bytes(bytes, count)));
         let (calls, time) = (units::counted(count, "small call"), units::duration(time_ns));
         format!("{file}: {calls}{}, {time} summed over processes", mean.unwrap_or_default())
     });
@@ -111,10 +111,10 @@ pub(crate) fn random_requests(
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
     Words::saying(
         format!(
-            "{part} of {operation} are {order}: their offset lies before the end of the thread's previous {}",
+            "{part} of {operation} are {order}: they begin before the end of the thread's previous {} of the file",
             operation.trim_end_matches('s')
         ),
-        each(files, counts("call")),
+        each(files, counts("such call")),
         match collective {
             true => "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them",
             false => "sort requests by offset before issuing them",
@@ -140,7 +140,7 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
         format!("{calls} consecutive small {operation} could be merged into {merged}"),
         evidence,
         format!(
-            "collect the data in a buffer and make one call per {}: each call begins where the previous one ended",
+            "each small call begins where the previous one ended: use a buffer, and make one call per {}",
             units::bytes(size)
         ),
     )
@@ -150,11 +150,10 @@ pub(crate) fn request_runs(operation: &str, calls: u64, merged: u64, size: u64, 
 pub(crate) fn slow_small_writes(share: f64, writes: u64, slow_ns: u64, files: &[(&str, u64)]) -> Words {
     let (writes, slow) = (units::counted(writes, "small write"), units::duration(slow_ns));
     Words::saying(
-        format!("{} of {writes} take {slow} or more: each waits for storage", percent(share)),
+        format!("{} of {writes} wait for storage: they take {slow} or more", percent(share)),
         each(files, |ns| format!("{} in slow small writes, summed over processes", units::duration(ns))),
-        "make fewer and larger writes; a small write reaches storage if the file system does not cache writes, if the \
-         file was opened with O_SYNC, O_DSYNC or O_DIRECT, if locks move between clients (run `dxt-analyze stripes`), \
-         or if the page cache is full",
+        "make fewer and larger writes; a small write waits for storage if writes are not cached (by the file system, or with O_SYNC, \
+         O_DSYNC or O_DIRECT), if locks move between clients (see `dxt-analyze stripes`), or if the page cache is full",
     )
 }
 

@@ -41,9 +41,9 @@ impl Repeated<'_> {
             format!("{}: {bytes} by {processes}, for example {example}", of.file)
         });
         let bounds = [
-            (self.forgotten, "not tracked (in too many separate ranges): more bytes may have been moved repeatedly"),
-            (self.unordered, "not judged: several threads of a process read and write the file, in unknown order"),
-            (self.not_judged, "not judged: other processes write the file, so the bytes may have changed"),
+            (self.forgotten, "not tracked (too many separate ranges): the true amount may be larger"),
+            (self.unordered, "not counted: several threads of a process read and write the file, in unknown order"),
+            (self.not_judged, "not counted: other processes write the file, so the bytes may have changed"),
         ];
         let bounds = bounds.into_iter().filter(|(bytes, _)| *bytes > 0);
         Words::saying(
@@ -58,8 +58,8 @@ impl Repeated<'_> {
 pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes read were read before by the same process",
-        "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay \
-         cached",
+        "keep the data in memory, or read the file once, in order; the page cache saves repeated reads only until it \
+         drops the data",
     )
 }
 
@@ -67,8 +67,8 @@ pub(crate) fn reread(facts: &Repeated<'_>) -> Words {
 pub(crate) fn read_back(facts: &Repeated<'_>) -> Words {
     facts.words(
         "of the bytes read were written before by the same process",
-        "keep the data in memory, or put them on node-local storage: on a parallel file system, reading back may wait \
-         for the write",
+        "keep the data in memory or on node-local storage: on a parallel file system, a read may wait until written \
+         data reach storage",
     )
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn overwritten(facts: &Repeated<'_>) -> Words {
 /// Formats the finding that processes overwrite bytes, most of them in an HDF5 file, in which the first write may have been of fill values.
 pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
     facts.words(
-        "of the bytes written overwrite bytes of the same process (HDF5 fill values?)",
+        "of the bytes written overwrite bytes that the same process wrote (perhaps HDF5 fill values)",
         "if the overwritten bytes are fill values of datasets that the program writes completely, call H5Pset_fill_time(dcpl, \
          H5D_FILL_TIME_NEVER) or H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_LATE or _INCR); else write each byte only \
          when it is final",
@@ -96,16 +96,20 @@ pub(crate) fn overwritten_hdf5(facts: &Repeated<'_>) -> Words {
 pub(crate) fn common_reads(are_ranks: bool, bytes: u64, share: f64, files: &[(&str, u64, u32)]) -> Words {
     let readers = if are_ranks { "ranks" } else { "processes" };
     let evidence = files.iter().map(|(file, bytes, count)| {
-        format!("{file}: {} read more than once, by up to {count} {readers}", units::bytes(*bytes))
+        format!("{file}: {} of repeated reads, by up to {count} {readers}", units::bytes(*bytes))
     });
     let hint = if are_ranks {
         "let one rank (or one per node) read the data and call MPI_Bcast, or use MPI_File_read_at_all, which reads \
-         each byte once; ranks of one node may get the data from that node's page cache"
+         each byte once (repeats on one node may be cheap: page cache)"
     } else {
-        "let one process do the work of several (one command on all files, one open archive), so that it reads the data once"
+        "let one process do the work of several (one command for all files, an archive opened once), so that it reads the data once"
     };
     Words::saying(
-        format!("{} ({}) of the bytes read were also read by other {readers}", units::bytes(bytes), percent(share)),
+        format!(
+            "{} ({}) of the bytes read had been read by other {readers} before",
+            units::bytes(bytes),
+            percent(share)
+        ),
         evidence,
         hint,
     )
@@ -121,14 +125,14 @@ pub(crate) fn unasked(bytes: u64, share: f64, files: &[(&str, u64, u64)], single
     let collective = if single_rank { "" } else { "use collective calls, " };
     Words::saying(
         format!(
-            "MPI-IO reads {} ({} of the bytes it moves) that no call requested",
+            "MPI-IO reads {} that no call requested ({} of all bytes that it moves)",
             units::bytes(bytes),
             percent(share)
         ),
         evidence,
         format!(
-            "data sieving reads gaps: {collective}set the hint romio_ds_read=disable or romio_ds_write=disable, or \
-             leave no gaps between data that are read together"
+            "data sieving also reads the gaps between pieces: {collective}set the hint romio_ds_read=disable (for writes: romio_ds_write=disable), \
+             or leave no gaps"
         ),
     )
 }

@@ -63,26 +63,25 @@ pub(crate) fn sieving(of: &Sieved<'_>) -> Words {
     let (of_writes, most) = (times(&of.writes), times(&of.writes).max(times(&of.reads)));
     let hint = match (writes.is_some(), of.processes) {
         (true, 2..) if of.is_collective => {
-            "store side by side what one collective call writes, or let one call cover several variables: the ranks' pieces leave \
-             gaps, which the aggregators read and write back; if the pieces are few and large, disable data sieving (on Lustre: \
-             romio_lustre_ds_in_coll=disable)"
+            "aggregators read the gaps between the ranks' pieces and write them back: store side by side what one collective call writes, or let one call \
+             write several variables; if the pieces are few and large, disable data sieving (on Lustre: romio_lustre_ds_in_coll=disable)"
         }
         // A single process has no others with which to make a collective call.
         (true, 0 | 1) => {
-            "gather the small pieces of a call in memory and write them without gaps, or, if the pieces are few and large, set \
-             the hint romio_ds_write=disable"
+            "if the pieces are small, store them side by side in the file and write them in one call; if they are few and large, set the hint \
+             romio_ds_write=disable"
         }
         (false, 0 | 1) => {
-            "read a large contiguous range once and take the pieces of many calls from it, or, if the pieces are few and large, set \
-             the hint romio_ds_read=disable"
+            "if the pieces are small, read a large contiguous range once and pick them in memory; if they are few and large, set the hint \
+             romio_ds_read=disable"
         }
         (true, _) => {
-            "write the small pieces with a collective call (MPI_File_write_all with a file view), or, if the pieces are few and \
-             large, set the hint romio_ds_write=disable"
+            "if the pieces are small, write them with a collective call (MPI_File_write_all with a file view); if they are few and large, set the hint \
+             romio_ds_write=disable"
         }
         (false, _) => {
-            "read the small pieces with a collective call (MPI_File_read_all with a file view), or, if the pieces are few and \
-             large, set the hint romio_ds_read=disable"
+            "if the pieces are small, read them with a collective call (MPI_File_read_all with a file view); if they are few and large, set the hint \
+             romio_ds_read=disable"
         }
     };
     Words {
@@ -115,11 +114,11 @@ pub(crate) struct Independent<'a> {
 /// Formats the finding that ranks make small independent calls on a shared file.
 pub(crate) fn independent(of: &Independent<'_>) -> Words {
     let (ranks, make) = (units::counted(of.processes, "rank"), units::agree(of.processes, "makes", "make"));
-    let calls = units::counted(of.calls, "small independent call");
+    let calls = units::counted(of.calls, "small independent MPI-IO call");
     let evidence = format!(
         "{} of {} {} collective; an independent call moves {} in {} on average",
-        units::count(of.collective),
-        units::counted(of.all, "blocking call"),
+        if of.collective == 0 { "none".to_owned() } else { format!("only {}", units::count(of.collective)) },
+        units::counted(of.all, "blocking MPI-IO call"),
         units::agree(of.collective, "is", "are"),
         units::bytes(of.mean_bytes),
         units::duration(of.mean_ns)
@@ -127,9 +126,10 @@ pub(crate) fn independent(of: &Independent<'_>) -> Words {
     Words {
         title: format!("{ranks} {make} {calls} on the shared file {}", of.file).into(),
         evidence: on(of.file, [evidence]),
-        hint: "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE in the \
-               transfer property list): aggregators then make few large requests"
-            .into(),
+        hint:
+            "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view (HDF5: H5FD_MPIO_COLLECTIVE; \
+               netCDF: NC_COLLECTIVE): aggregators then make few large requests"
+                .into(),
     }
 }
 
@@ -162,29 +162,30 @@ pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64
     let first: Vec<&str> = of.aggregators.iter().take(NAMED_RANKS).copied().collect();
     let more = if count > 8 { format!(" and {} more", count - 8) } else { String::new() };
     let evidence = of.evidence(format!(
-        "aggregators: {count} of {} {} on {} ({}{more})",
+        "aggregators: {count} ({}{more}), of {} {} on {}",
+        first.join(", "),
         of.processes,
         units::agree(of.processes, "rank", "ranks"),
-        units::counted(of.nodes, "node"),
-        first.join(", ")
+        units::counted(of.nodes, "node")
     ));
     if let Some(stripes) = stripes.filter(|_| count >= wanted) {
         let title = format!(
-            "{count} aggregators write the {} of {}, more than 2 per stripe",
-            units::counted(stripes, "stripe"),
-            of.file
+            "{count} aggregators write {}, which has only {} (storage targets)",
+            of.file,
+            units::counted(stripes, "stripe")
         );
         let hint = format!(
-            "set cb_nodes={stripes}, or use more stripes: aggregators that share a storage target exchange its locks"
+            "set cb_nodes={stripes}, or use more stripes: aggregators on one storage target take its locks from each other"
         );
         return Words { title: title.into(), evidence, hint };
     }
     // ROMIO's default is one aggregator per node.
     let each = wanted.div_ceil(of.nodes.max(1));
-    let list = if each > 1 { format!(" and cb_config_list=*:{each}") } else { String::new() };
+    let (hints, list) =
+        if each > 1 { ("hints", format!(" and cb_config_list=*:{each}")) } else { ("hint", String::new()) };
     Words {
         title: format!(
-            "collective calls on {} use {} for {}",
+            "collective calls on {} use only {} for {}",
             of.file,
             units::counted(count, "aggregator"),
             units::counted(wanted, if stripes.is_some() { "stripe" } else { "node" })
@@ -192,8 +193,8 @@ pub(crate) fn aggregators(of: &Collective<'_>, stripes: Option<u64>, wanted: u64
         .into(),
         evidence,
         hint: format!(
-            "set the hint cb_nodes={wanted}{list} (with OMPIO, Open MPI's own MPI-IO: the parameter io_ompio_num_aggregators): \
-             all ranks wait for the aggregators' system calls"
+            "set the {hints} cb_nodes={wanted}{list} (in OMPIO, Open MPI's own MPI-IO: parameter io_ompio_num_aggregators={wanted}): \
+             all ranks wait while too few aggregators do the I/O"
         ),
     }
 }
@@ -208,7 +209,7 @@ pub(crate) struct Sizes {
 pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes, wanted: Option<u64>) -> Words {
     let (Collective { file, op, processes, .. }, ranks) = (of, of.aggregators.len() as u64);
     let evidence = of.evidence(format!(
-        "{} of {} on average became {} of {} on average, by {ranks} of {processes} {}",
+        "{} ({} on average) became {} ({} on average), made by {ranks} of {processes} {}",
         units::counted(calls.calls, "collective call"),
         units::bytes(calls.mean_bytes),
         units::counted(requests.calls, "system call"),
@@ -217,13 +218,13 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
     ));
     let key = if *op == "write" { "romio_cb_write" } else { "romio_cb_read" };
     let Some(wanted) = wanted else {
-        let title = format!("collective {op}s on {file} are not buffered: each rank makes its own small requests");
+        let title = format!("collective {op}s on {file} are not aggregated: ranks make their own small requests");
         let hint = format!("set the hint {key}=enable, so that aggregators merge the pieces of all ranks");
         return Words { title: title.into(), evidence, hint };
     };
     Words {
         title: format!(
-            "collective {op}s of {} on {file} are split into {op}s of {} by {}",
+            "collective {op}s of {} on {file} become system calls of {}, made by {}",
             units::bytes(calls.mean_bytes),
             units::bytes(requests.mean_bytes),
             units::counted(ranks, "rank")
@@ -231,7 +232,7 @@ pub(crate) fn no_buffering(of: &Collective<'_>, calls: &Sizes, requests: &Sizes,
         .into(),
         evidence,
         hint: format!(
-            "set the hints cb_nodes={wanted}, cb_buffer_size=16777216 or more, and {key}=enable: too many aggregators, or too small a buffer, split the calls"
+            "set the hints cb_nodes={wanted} (too many aggregators split calls), cb_buffer_size=16777216 or more (so does a small buffer), and {key}=enable"
         ),
     }
 }
@@ -264,11 +265,11 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
     let Rounds { hint, op, file, rounds, wanted_bytes, .. } = of;
     let calls = if of.is_collective { "collective" } else { "independent" };
     let evidence = format!(
-        "{} of {} on average by {}, which {} {}, summed over ranks, in data exchange, waiting and locks",
+        "{} {} {} of {} on average; besides these, {} of data exchange, waiting and locks, summed over ranks",
+        units::counted(of.movers, "rank"),
+        units::agree(of.movers, "makes", "make"),
         units::counted(of.requests.calls, "system call"),
         units::bytes(of.requests.mean_bytes),
-        units::counted(of.movers, "rank"),
-        units::agree(of.movers, "spends", "spend"),
         units::duration(of.rest_ns)
     );
     let about = About {
@@ -286,7 +287,7 @@ pub(crate) fn buffer_size(of: &Rounds<'_>) -> Words {
         .into(),
         evidence: vec![Evidence::of(evidence, about)],
         hint: format!(
-            "set the hint {hint}={wanted_bytes} ({}): {} then moves its data of a call at once instead of in {rounds:.0} rounds",
+            "set the hint {hint}={wanted_bytes} ({}): {} then handles a call in one round instead of {rounds:.0}",
             units::bytes(*wanted_bytes),
             if of.is_collective { "each aggregator" } else { "a rank" }
         ),

@@ -80,7 +80,7 @@ pub(crate) struct Locks<'a> {
 /// Formats the finding that MPI-IO spends much time in file locks.
 pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
     let mut evidence = vec![format!(
-        "{} {} {}, unlocks {}; POSIX reads and writes take {} (each summed over processes)",
+        "inside MPI-IO: {} {} {}, unlocks {}, POSIX reads and writes {} (each summed over processes)",
         units::counted(of.calls, "lock call"),
         units::agree(of.calls, "takes", "take"),
         units::duration(of.lock_ns),
@@ -101,10 +101,10 @@ pub(crate) fn lock_time(of: &Locks<'_>) -> Words {
         title: format!("MPI-IO reads and writes spend {:.0} % of their time in file locks", 100.0 * of.share).into(),
         evidence: said(evidence),
         hint: if of.is_alone {
-            "set the hint romio_ds_write=disable: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
+            "set the hint romio_ds_write=disable: data sieving locks files (as atomic mode and the shared file pointer do: avoid these)"
         } else {
-            "set the hint romio_ds_write=disable, or write collectively (romio_cb_write=enable), so that few aggregators write \
-             separate regions: MPI-IO locks files for data sieving, atomic mode and the shared file pointer"
+            "write collectively (romio_cb_write=enable), or switch off what locks files: data sieving (romio_ds_write=disable), atomic mode, \
+             the shared file pointer"
         }
         .into(),
     }
@@ -121,7 +121,7 @@ pub(crate) fn late_ranks<'a>(
 ) -> Words {
     let straggler = |LateRow { process, node, times, wait_ns }: &LateRow| {
         format!(
-            "{process} on {node} arrives last in {} of {}; the other ranks wait {} for this straggler, summed over ranks",
+            "{process} on {node} arrives last at {} of {}; the other ranks wait {} for it, summed over ranks",
             units::count(*times),
             units::counted(operations, "collective call"),
             units::duration(*wait_ns)
@@ -129,7 +129,7 @@ pub(crate) fn late_ranks<'a>(
     };
     let longest = longest.map(|CollectiveRow { op, number, file, last, skew_ns, .. }| {
         format!(
-            "{op} call number {number} on {file}: {last} arrives {} after the first rank",
+            "longest wait, {op} call number {number} on {file}: {last} arrives {} after the first rank",
             units::duration(*skew_ns)
         )
     });
@@ -138,8 +138,8 @@ pub(crate) fn late_ranks<'a>(
         title: format!("ranks spend {:.0} % of the time in collective calls waiting for stragglers{whom}", 100.0 * share)
             .into(),
         evidence: said(stragglers.map(straggler).chain(longest)),
-        hint: "check what the stragglers (ranks that arrive last) do between two collective calls (more work, a slow node, I/O of their own), and balance \
-               that work: the time is lost before the I/O"
+        hint: "the time is lost before the I/O: find what delays the stragglers (ranks that arrive last) between two collective calls (more work, a slow \
+               node, I/O of their own)"
             .into(),
     }
 }
@@ -149,7 +149,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     let evidence = slowest.iter().take(NAMED_EXAMPLES).map(
         |CollectiveRow { op, number, file, busiest, storage_ns, rest_ns, .. }| {
             format!(
-                "{op} call number {number} on {file} lasts {} after the last rank's arrival, of which the busiest process, {busiest}, spends {} in system calls",
+                "for example, {op} call number {number} on {file}: {} after the last rank's arrival; the busiest process, {busiest}, is in system calls for {} of that",
                 units::duration(storage_ns.saturating_add(*rest_ns)),
                 units::duration(*storage_ns)
             )
@@ -157,13 +157,13 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
     );
     Words {
         title: format!(
-            "after the last rank arrives, collective calls spend {:.0} % of the time outside system calls",
+            "after the last rank arrives, collective calls spend {:.0} % of the time outside system calls (data exchange)",
             100.0 * share
         )
         .into(),
         evidence: said(evidence),
-        hint: "use fewer, larger calls; raise cb_nodes (more aggregators) or cb_buffer_size for fewer rounds of data exchange; if ranks write \
-               large contiguous parts, set romio_cb_write=disable, which avoids the data exchange"
+        hint: "use fewer, larger calls; for fewer rounds of data exchange, raise cb_buffer_size or cb_nodes (more aggregators); for none, if ranks \
+               write large contiguous parts, set romio_cb_write=disable"
             .into(),
     }
 }
@@ -182,11 +182,11 @@ pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, 
     let percent = 100.0 * alone;
     let title = match turns {
         Some(count) => format!(
-            "{} are serialized: only one POSIX call runs during {percent:.0} % of POSIX I/O time",
+            "{} are serialized: their POSIX calls run one at a time for {percent:.0} % of the time with POSIX I/O",
             units::counted(count, "rank")
         ),
         None => format!(
-            "only one POSIX call runs during {percent:.0} % of POSIX I/O time, while {:.0} ranks are in MPI-IO",
+            "POSIX calls run one at a time for {percent:.0} % of the time with POSIX I/O, while {:.0} ranks are in MPI-IO",
             mpiio.mean
         ),
     };
@@ -194,13 +194,13 @@ pub(crate) fn serial(turns: Option<u64>, alone: f64, ranks: u64, posix: &Depth, 
         title: title.into(),
         evidence: said([
             format!("POSIX: {:.1} calls in flight on average, {} at most", posix.mean, posix.max),
-            format!("MPI-IO: {:.1} calls in flight on average, {} at most, on {ranks} ranks", mpiio.mean, mpiio.max),
+            format!("MPI-IO, {ranks} ranks: {:.1} calls in flight on average, {} at most", mpiio.mean, mpiio.max),
         ]),
         hint: if turns.is_some() {
-            "data that ranks move at the same time lie in one aggregator's region: use larger pieces per call, so that each call reaches all aggregators, or let ranks begin at different parts of the file; if instead data sieving or atomic mode locks the whole file, switch that off (romio_ds_write=disable, MPI_File_set_atomicity)"
+            "move more data per call, so that each call reaches all aggregators, or let ranks begin at different parts of the file; if data sieving or atomic mode locks the file, switch that off (romio_ds_write=disable, MPI_File_set_atomicity)"
         } else {
-            "use more aggregators (cb_nodes) and a stripe count above 1, avoid locks on the whole file, and do not send all \
-             data through one rank: at any time, one rank works and the others wait"
+            "most of the time one rank works and the others wait: use more aggregators (cb_nodes) and more than one stripe, do not send all data \
+             through one rank, and avoid locks on the whole file"
         }
         .into(),
     }

@@ -28,13 +28,13 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
         show::bytes(of.bytes),
         of.share * 100.0
     );
-    let hint = "keep the data in memory, or read in file order; the page cache serves repeated reads only while the data stay cached";
+    let hint = "keep the data in memory, or read the file once, in order; the page cache saves repeated reads only until it drops the data";
     let who = match of.readers {
         Some((count, what)) => format!("{} read", show::counted(count, what)),
         None => "a process reads".to_owned(),
     };
     let sentence = format!(
-        "{}: {who} {}, all within the first {}: some bytes are read repeatedly (counters do not show which)",
+        "{}: {who} {} from the file's first {}, so some bytes are read more than once (counters do not show which)",
         of.file,
         show::bytes(of.read),
         show::bytes(of.until)
@@ -71,7 +71,7 @@ pub(crate) fn read_before(of: &ReadBefore<'_>, about: About, lost: Option<LostOn
     );
     let hint = "write whole blocks without reading them first if the new content does not depend on the old; else write only the bytes that change";
     let sentence = format!(
-        "{} of reads may be unnecessary; a whole block of {} is overwritten {} after its read ends, on average: too soon to look at all bytes; whether some bytes stay the same is not recorded",
+        "{} of reads may be unnecessary: a block ({} on average) is overwritten whole {} after its read, too soon for the program to use all bytes; whether some bytes stay the same is not recorded",
         show::bytes(of.bytes),
         each_bytes(of.bytes, of.blocks),
         show::duration(of.between_ns / of.blocks.max(1))
@@ -108,7 +108,7 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     let (opened, it, things) =
         if of.listed { ("listed", "an opendir", "folder") } else { ("opened", "an open", "file") };
     let which = if let Some(file) = of.file {
-        format!("{file} is {opened} {} times", show::count(of.opens))
+        format!("{file} is {opened} {} times in total", show::count(of.opens))
     } else {
         let each = show::count(of.opens / of.pairs.max(1));
         format!("{} are {opened} {each} times each", show::counted(of.files, things))
@@ -117,20 +117,24 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     let what = [
         of.opening.map(|opens| takes(it, opens)),
         of.closing.map(|closes| takes("a close", closes)),
-        of.repeating.map(|(opens, ns)| format!("the same calls after each {}", each_ns(ns, opens))),
+        of.repeating.map(|(opens, ns)| format!("calls repeated after each open take {}", each_ns(ns, opens))),
     ];
     let what = what.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let title = format!("{which} by {}: {what}", show::counted(of.processes, "process"));
     let hint = if of.listed {
-        "list the folder once and cache the names, or keep an index of created files; put fewer entries into a folder"
+        "list the folder once and cache the names, or keep an index of created files; small folders are listed faster"
     } else {
-        "keep the file open between accesses (pread and pwrite need no seek; fflush or fsync makes written data visible): \
-                each open queries the metadata server, and closing writes the cache back"
+        "keep the file open: each open queries the metadata server, and each close writes the cache back; neither another offset (pread, pwrite) \
+         nor showing data to other processes (fflush, fsync) needs a new open"
     };
     let sentence = format!(
-        "{} in all opens and closes except the first of each process{}, summed over processes",
+        "{}, summed over processes, in repeated opens and closes (all but each process's first){}",
         show::duration(of.again_ns),
-        if of.repeating.is_some() { ", and in reads, seeks and queries that each open repeats" } else { "" }
+        if of.repeating.is_some() {
+            ", and in reads, seeks and queries that the program repeats after each open"
+        } else {
+            ""
+        }
     );
     Words::new(title, hint).with(sentence, about)
 }
@@ -153,15 +157,15 @@ pub(crate) struct Launched<'a> {
 pub(crate) fn launched(of: &Launched<'_>, about: About) -> Words {
     let program = of.program.rsplit_once('/').map_or(of.program, |(_, name)| name);
     let title = format!(
-        "{program} is started {} times: {} per process in calls on the same {}",
+        "{program} is started {} times: each process spends {} in opens and other calls on the same {}",
         show::count(of.processes),
         each_ns(of.again_ns, of.processes),
         if of.files == 1 { "file".to_owned() } else { show::counted(of.files, "file") }
     );
-    let hint = "start the program once for all items (many commands take a list, or commands on standard input), or do the work \
-                in one process by its library; else keep the files that each process opens on a local disk";
+    let hint = "start the program once for all items (many programs take a list, or read items from standard input), or call the program's \
+                library from one process; else put the files that all processes open on a local disk";
     let sentence = format!(
-        "each process lives {} on average; {} in opens, closes, queries and repeated reads of the same files, summed over processes",
+        "each process lives {} on average; summed over processes, {} in opens, closes and queries of the same files, and in reads that earlier processes made too",
         each_ns(of.life_ns as f64, of.processes),
         show::duration(of.again_ns as u64)
     );
@@ -217,12 +221,8 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
         show::bytes(of.bytes)
     );
     let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
-    let sentence = format!(
-        "{} of {} in opens, writes and other calls on {}, summed over these calls",
-        show::duration(of.time_ns),
-        of.process,
-        of.file
-    );
+    let sentence =
+        format!("{} of {} in opens, writes and other calls on {}", show::duration(of.time_ns), of.process, of.file);
     Words::new(title, hint).with(sentence, about)
 }
 
@@ -255,7 +255,7 @@ pub(crate) fn header_rewritten(of: &Header<'_>, about: About, lost: Option<LostO
     };
     let hint = "write these bytes when the file is closed, or once per many records (a reader can find the end from the file's size), or append the current count to each record";
     let sentence = format!(
-        "{} in these writes, summed over processes; the bytes of {} that are rewritten are {} long and begin at byte {}",
+        "{} in these rewrites, summed over processes; rewritten in {}: {} from byte {} on",
         show::duration(of.time_ns),
         of.file,
         show::bytes(of.range.1 - of.range.0),

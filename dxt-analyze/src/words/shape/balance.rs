@@ -30,20 +30,31 @@ pub(crate) struct Share {
 
 impl Share {
     fn has(&self) -> String {
-        let (does, s) = (self.class.singular(), if self.several { "" } else { "s" });
+        let does = self.class.singular();
+        let does = if self.several { format!("each {does}") } else { format!("{does}s") };
         let (most, all) = (self.most as f64, self.bytes.max(1) as f64);
         if self.one {
-            format!("{does}{s} {:.0} % of the bytes", most * 100.0 / all)
+            format!(
+                "{does} {:.0} % of all bytes {}",
+                most * 100.0 / all,
+                if self.class == Class::Read { "read" } else { "written" }
+            )
         } else {
-            format!("{does}{s} {:.1} times the mean bytes", most * self.processes as f64 / all)
+            format!("{does} {:.1} times the mean bytes", most * self.processes as f64 / all)
         }
+    }
+
+    /// Returns the clause that no other process has a part.
+    fn others_none(&self) -> String {
+        let others = self.processes.saturating_sub(1);
+        let (one, many) = if self.are_ranks { ("rank", "ranks") } else { ("process", "processes") };
+        format!("the other {others} {} none", show::agree(others, one, many))
     }
 
     /// Returns the title of a finding on processes that both read and write more than others. `self`: their share of the reads (or writes),
     /// if larger than `other`, that of the other direction.
     pub(crate) fn title_of_both(&self, other: &Self) -> String {
-        let others =
-            if self.alone { format!("the other {} none", self.processes - 1) } else { "the others wait".to_owned() };
+        let others = if self.alone { self.others_none() } else { "the others wait".to_owned() };
         format!("{} {} and {}, and {others}", self.name, self.has(), other.has())
     }
 }
@@ -52,19 +63,19 @@ impl Share {
 pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
     let (name, has) = (&of.name, of.has());
     let title = match (of.one, of.alone) {
-        (true, true) => format!("{name} {has}, and the other {} none", of.processes - 1),
+        (true, true) => format!("{name} {has}, and {}", of.others_none()),
         (true, false) => format!("{name} {has} while the others wait"),
         (false, _) => {
             format!("{name} {has} of all {}, and the others wait", if of.are_ranks { "ranks" } else { "processes" })
         }
     };
     let hint = if of.one {
-        "let all ranks take part: collective MPI-IO, or the library's parallel calls"
+        "let all ranks take part: collective MPI-IO, parallel HDF5 or PnetCDF"
     } else {
-        "balance the bytes: use another decomposition, or collective MPI-IO"
+        "balance the bytes: divide the data differently over ranks, or use collective MPI-IO"
     };
     let sentence = format!(
-        "the process with most bytes moves {} of {}; equal parts for {} would be {} each",
+        "the process with most bytes moves {} of {}; equal parts of {} would be {} each",
         show::bytes(of.most),
         show::bytes(of.bytes),
         show::counted(of.processes, "process"),
@@ -83,13 +94,13 @@ pub(crate) fn uneven_rounds(
     lost: Option<LostOn>,
 ) -> Words {
     let title = format!(
-        "in {} of {} of {processes} processes, one {}s {times:.1} times the mean bytes, and the others wait",
+        "in {} of {} of processes ({processes} each), one process {}s {times:.1} times its group's mean bytes, and the others wait",
         show::count(uneven),
         show::counted(rounds, "group"),
         class.singular()
     );
-    let hint = "balance the bytes: use smaller parts, assigned to processes as they become free";
-    let sentence = "a parent process starts a group of processes when the processes of the previous group have ended";
+    let hint = "balance the bytes: split the work into smaller parts, and give each process that is free the next one";
+    let sentence = "a group here: processes that a parent starts together, when those of the previous group have ended";
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -106,8 +117,8 @@ pub(crate) fn longer(
         "{name} spends {mine} in {what} (others: {} on average), and the others wait",
         show::duration(others_ns)
     );
-    let hint = "move I/O of the busiest rank to the background (a thread, nonblocking calls, a buffer that is written occasionally), or distribute the I/O over the ranks";
-    let sentence = format!("{name} spends {mine} of the {} that all ranks spend in {what}", show::duration(all_ns));
+    let hint = "distribute these calls over the ranks, or make them in the background (a thread, nonblocking calls)";
+    let sentence = format!("{name} has {mine} of the {} in {what}, summed over all ranks", show::duration(all_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 
@@ -139,10 +150,10 @@ pub(crate) fn longer_together(of: &LongerTogether<'_>, about: About, lost: Optio
         (of.mine_ns.map(show::duration), of.others_ns.map(show::duration));
     let title =
         format!("{who} spend {median} each in {} (others: {others_median}), and the others wait", of.class.plural());
-    let hint = "place the slow ranks on other hosts to see whether ranks or hosts stay slow; compare the files and offsets of their calls with those of other ranks; check for other load \
-                on hosts and network";
+    let hint = "place the slow ranks on other nodes to see whether the ranks or the nodes stay slow; compare files and offsets of slow and fast ranks; check for other load on nodes \
+                and network";
     let sentence = format!(
-        "{least} to {most} in {} per rank, compared with {others_least} to {others_most} on {} with as many bytes and calls",
+        "each slow rank has {least} to {most} in {}; {} with equal bytes and calls: {others_least} to {others_most}",
         of.class.plural(),
         show::counted(of.others, "other rank")
     );
@@ -177,26 +188,26 @@ pub(crate) struct SlowThread<'a> {
 /// Formats the finding that a thread takes longer than other threads with equal work.
 pub(crate) fn slow_thread(of: &SlowThread<'_>, about: About) -> Words {
     let calls = of.class.plural();
-    let of_thread = format!("{calls} of thread {} of {}", of.number, of.of);
+    let of_thread = format!("{calls} by thread {} of {}", of.number, of.of);
     let which = match of.found {
         1 => format!("in {}, {of_thread}", of.process),
         many if of.same => format!("in each of {}, {of_thread}", show::counted(many, "process")),
-        many => format!("in each of {}, {calls} of one thread", show::counted(many, "process")),
+        many => format!("in each of {}, {calls} by one thread", show::counted(many, "process")),
     };
-    let title = format!("{which} take {:.1} times as long as in the other threads", of.times);
-    let hint = "check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let threads take the next piece when they finish one, rather than a fixed \
-                share each; swap the shares of two threads to see whether thread or share stays slow";
+    let title = format!("{which} take {:.1} times as long as by the other threads", of.times);
+    let hint = "swap the data of two threads to see whether thread or data stays slow; check where the thread runs (a busy or distant core: taskset, numactl) and what else it does; let \
+                each thread take the next piece when it has finished one, rather than a fixed share";
     let own = match of.own {
         None => String::new(),
         Some((file, false)) => {
-            format!("; each thread has its own file: either this thread or {file} may be slow")
+            format!("; this thread alone uses {file}: thread or file may be slow")
         }
         Some((file, true)) => {
-            format!("; each thread has its own part of {file}: either this thread or its part may be slow")
+            format!("; each thread has its own part of {file}: thread or part may be slow")
         }
     };
     let sentence = format!(
-        "{} by {}, p-value {}; {} {} of {}{own}",
+        "{} by {} (p-value of chance alone: {}); {} {} of {}{own}",
         of.class.counted(of.calls),
         show::counted(of.found, "slow thread"),
         show::chance(of.p),
@@ -247,30 +258,30 @@ pub(crate) struct Slowest<'a> {
 pub(crate) fn slowest(of: &Slowest<'_>, about: About) -> Words {
     let (rank, users, share) = (of.rank, show::counted(of.users, "rank"), of.part * 100.0);
     let some =
-        (of.users < of.ranks).then(|| format!("{} of {}", show::count(of.users), show::counted(of.ranks, "rank")));
+        (of.users < of.ranks).then(|| format!("{} (of {})", show::counted(of.users, "rank"), show::count(of.ranks)));
     let by = some.as_ref().unwrap_or(&users);
     let (title, hint) = match of.role {
         Role::Aggregator => (
             format!("one aggregator (rank {rank}) moves {share:.0} % of the bytes of a file that {by} use"),
-            "stripe the file over several targets (`lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): all ranks wait for the system calls of this one aggregator",
+            "create the file with several stripes (for example `lfs setstripe -c 8 DIR`) and use as many aggregators (hint cb_nodes=8): now all its ranks wait for one aggregator",
         ),
         Role::Mover => (
             format!("rank {rank} moves {share:.0} % of the bytes of a file shared by {by} while the others wait"),
-            "let all ranks take part: collective MPI-IO, or the library's parallel calls",
+            "let all ranks take part: collective MPI-IO, parallel HDF5 or PnetCDF",
         ),
         Role::Slow => (
             format!(
-                "rank {rank} takes {:.1} times as long on a shared file as the mean of {}",
+                "rank {rank} spends {:.1} times as long in calls on a shared file as the mean of {}",
                 of.time_ns / of.mean_ns.max(1.0),
                 some.as_ref().map_or_else(|| "all ranks".to_owned(), |some| format!("the {some} that use the file"))
             ),
-            "compare the bytes to see whether the rank has more work or is slower; record the calls of another run (DXT_ENABLE_IO_TRACE=1) to see which take the time",
+            "compare its bytes with the mean: more work, or slower? Run again with DXT_ENABLE_IO_TRACE=1 to see which calls take the time",
         ),
     };
     let sentence = format!(
         "rank {rank}: {} in {} on {}, {} moved; mean of {}: {} and {}",
         show::duration(of.time_ns as u64),
-        if of.inside { "system calls inside MPI-IO" } else { "calls" },
+        if of.inside { "system calls of MPI-IO" } else { "calls" },
         of.file,
         show::bytes(of.bytes),
         some.map_or_else(|| format!("all {users}"), |some| format!("the {some} that use the file")),
@@ -349,10 +360,10 @@ pub(crate) fn many_aggregators(of: &ManyAggregators<'_>, about: About, lost: Opt
         of.file,
         show::duration(of.each_ns)
     );
-    let hint = "let one aggregator combine the pieces into one request: cb_nodes=1 with collective buffering, or io_ompio_num_aggregators=1 with Open \
-                MPI's own I/O";
+    let hint = "let one aggregator combine these small pieces into one request: hints cb_nodes=1 and romio_cb_write=enable (in OMPIO, Open MPI's own \
+                MPI-IO: io_ompio_num_aggregators=1)";
     let sentence = format!(
-        "in {}, the first request to end takes about {}, and each later one about {} more, although the requests begin together",
+        "in each of {}, the requests begin together, but the first ends after about {} and each next one about {} later",
         show::counted(of.calls, "collective call"),
         show::duration(of.each_ns),
         show::duration(of.each_ns)

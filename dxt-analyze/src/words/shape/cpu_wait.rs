@@ -31,15 +31,15 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
     let processes = show::counted(of.processes, "process");
     let title = format!("{processes}{place} waited {:.0} % of the time for a CPU", of.share * 100.0);
     let hint = if of.cpus > 0 && of.processes > of.cpus {
-        "start fewer processes per node, or give the job more CPUs (srun --cpus-per-task, mpirun --map-by core, taskset)"
+        "start fewer processes per node, or give the job more CPUs (srun --cpus-per-task)"
     } else {
-        "see what else runs on the node (top), and give each process a CPU of its own (srun --cpu-bind=cores, mpirun --bind-to core); threads \
-         count, too (OMP_NUM_THREADS)"
+        "see what else runs on the node (top), and give each process CPUs of its own, one per thread (OMP_NUM_THREADS; srun --cpus-per-task, \
+         --cpu-bind=cores)"
     };
     let sentence = format!(
-        "threads were ready but had no CPU for {} of {} of work, summed over threads, and lost their CPU to other threads {}; calls that are long for this reason are no sign of slow storage",
-        show::duration(of.waits_ns),
+        "threads wanted to run for {} and had no CPU for {} of that, summed over threads; other threads took their CPU {}; calls that are long for this reason are no sign of slow storage",
         show::duration(of.length_ns),
+        show::duration(of.waits_ns),
         if of.taken == 1 { "once".to_owned() } else { show::counted(of.taken, "time") }
     );
     Words::new(title, hint).with(sentence, about)

@@ -45,7 +45,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             format!("{rank} alone makes {calls}, {each} each{on}, and the others wait")
         }
         Slow::OpensOfLog => format!(
-            "{} {take} {each}{per_call}{on}, including the close and other metadata calls of the file",
+            "{} {take} {each}{per_call}{on}, with the close and other metadata calls that belong to each",
             show::counted(most_calls, "open")
         ),
         Slow::Mostly => {
@@ -53,7 +53,7 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             let rest = if most_calls == of.calls {
                 String::new()
             } else {
-                format!(": {:.0} % of the time in metadata calls", most_ns / of.time_ns.max(1.0) * 100.0)
+                format!(", {:.0} % of all time in metadata calls", most_ns / of.time_ns.max(1.0) * 100.0)
             };
             format!("{calls} {take} {each}{per_call}{on}{rest}")
         }
@@ -67,19 +67,21 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
             "distribute the metadata calls over all ranks, or make them in a background thread while the ranks compute"
         }
         "stat" | "access" if of.are_ranks => {
-            "query less often and from fewer ranks (one rank, then broadcast): cache the answer, or list the folder once"
+            "query files less often (cache the answer, or list the folder once) and from fewer ranks (one rank, then broadcast)"
         }
         "stat" | "access" => "query each path once and cache the answer, or list the folder once",
         "unlink" | "rename" | "mkdir" | "rmdir" => {
-            "create and remove fewer files: hold temporary files in memory (/dev/shm) or in one file, and remove old files in the background"
+            "create and remove fewer files: keep temporary data in memory (/dev/shm, on each node) or in one file, and remove old files in the background"
         }
         "close" => {
-            "close fewer files, and close them in a separate thread: a close waits until written data are sent to storage"
+            "use fewer files, and close them in a separate thread: a close can wait until written data are sent to storage"
         }
         _ if of.are_ranks => {
-            "open fewer files from fewer ranks (pack small files into one; one rank reads, then broadcasts), and not all at once"
+            "open fewer files (pack small ones into one), from fewer ranks (one reads, then broadcasts), and not from all ranks at the same time"
         }
-        _ => "open fewer files (pack small ones into one), keep files open, or copy them to the node's own disk first",
+        _ => {
+            "open fewer files (pack small ones into one), keep files open, or first copy those that are opened again to the node's own disk"
+        }
     };
     match lost {
         Some(lost) => Words::new(title, hint).with(lost.sentence(), about),
@@ -124,23 +126,23 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
     let (title, hint) = match of.kind {
         Kind::Temporary => (
             if of.bytes == 0 {
-                format!("{} are created and removed empty: {of_each} for each", temporary())
+                format!("{} are created and removed unused: {of_each} each", temporary())
             } else {
-                format!("{} are created, used and removed: {of_each} for each", temporary())
+                format!("{} are created, used and removed: {of_each} each", temporary())
             },
             "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file",
         ),
         Kind::Read => (
             format!("{} are opened and read individually: an open takes {open}, a read {transfer}", small()),
-            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), or copy the files to the node's own disk or /dev/shm first, and read large pieces",
+            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), and read large pieces; or first copy the files to the node's own disk or /dev/shm",
         ),
         Kind::Written => (
             format!("{} are opened and written individually: an open takes {open}, a write {transfer}", small()),
-            "write one file instead (HDF5, one shared file, an archive with an index), or write the files to the node's own disk and move them once",
+            "write one file instead (HDF5, a shared binary file, an archive with an index), or write to the node's own disk and copy all files as one archive",
         ),
     };
     let sentence = format!(
-        "{} in {} on {} files, summed over processes; {size} moved per open",
+        "{} in {} on {} files, summed over processes; {size} read or written per open",
         show::duration(of.time_ns as u64),
         show::counted(of.calls, "call"),
         if of.kind == Kind::Temporary { "temporary" } else { "small" }

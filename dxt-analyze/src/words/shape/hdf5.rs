@@ -46,16 +46,16 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
         let does = if of.written > 0 { "moves" } else { "reads" };
         let title = format!("HDF5 {does} {times} times the requested bytes of {}", of.file);
         let hint = if of.sieved {
-            "transfer a row or a block of elements per call; HDF5 moves a sieve buffer (64 KiB, H5Pset_sieve_buf_size) for each \
-             call on few elements of a data set without chunks"
+            "transfer a row or a block of elements per call; in a data set without chunks, each call for a few elements moves a whole \
+             sieve buffer (64 KiB, H5Pset_sieve_buf_size)"
         } else {
             "read whole chunks or rows and select in memory; make the chunk cache hold all chunks of a selection \
              (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped like the reads (h5repack -l CHUNK)"
         };
         let does = if of.written > 0 { "moved" } else { "read" };
         let why = match of.sieved {
-            true => "a buffer is moved for few elements".to_owned(),
-            false => format!("chunks are {does} repeatedly, or whole rows for few elements"),
+            true => "a whole sieve buffer is moved for a few elements".to_owned(),
+            false => format!("either chunks are {does} repeatedly, or whole rows for a few elements"),
         };
         let sentence = format!(
             "{asked} requested in {calls}, {moved} {does} for these calls in {}, summed over processes: {why}",
@@ -64,15 +64,15 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
         return Words::new(title, hint).with(sentence, about);
     };
     let title = format!(
-        "HDF5 moves {moved} for {asked} of {}: its cache holds {} of the {} of a call",
+        "HDF5 moves {moved} for {asked} requested of {}: the chunk cache holds {} of the {} that a call needs",
         of.file,
         show::count(chunks.held),
         show::counted(chunks.touched, "chunk")
     );
     let hint = "make the chunk cache hold all chunks of a call (H5Pset_chunk_cache; h5py: rdcc_nbytes), or store the data set in chunks shaped \
-                like the calls (h5repack -l CHUNK)";
+                like the selections (h5repack -l CHUNK)";
     let sentence = format!(
-        "{asked} requested in {calls}; HDF5 reads {} and writes {} for these calls in {}, summed over processes: each call loads chunks of {} that a cache of {} has dropped; {} \
+        "{asked} requested in {calls}; HDF5 reads {} and writes {} for these calls in {}, summed over processes: each call loads chunks (of {}) again that the cache of {} has dropped; {} \
          would hold all chunks of a call",
         show::bytes(of.moved.saturating_sub(of.written)),
         show::bytes(of.written),
@@ -102,7 +102,7 @@ pub(crate) struct Flushed<'a> {
 /// Formats the finding that HDF5 files are flushed after few writes.
 pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} flushed {} by {} for {} to data sets",
+        "{} flushed {} in total by {}, for only {} to data sets",
         of.file.map_or_else(
             || format!("{} are", show::counted(of.files, "HDF5 file")),
             |name| format!("HDF5 file {name} is")
@@ -111,8 +111,8 @@ pub(crate) fn hdf5_flushed(of: &Flushed<'_>, about: About, lost: Option<LostOn>)
         show::counted(of.processes, "process"),
         show::counted(of.writes, "write")
     );
-    let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file writes all of it; a larger metadata cache and \
-                 block (H5Pset_meta_block_size) make writes fewer and larger";
+    let hint = "call H5Fflush (h5py: File.flush) once for many objects or steps: closing a file flushes it anyway; a larger metadata block \
+                 (H5Pset_meta_block_size) makes writes fewer and larger";
     let sentence = format!(
         "{} in H5Fflush, summed over processes: {} per flush",
         show::duration(of.time_ns as u64),
@@ -151,7 +151,7 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
         "call H5Pset_coll_metadata_write(fapl, true): ranks write metadata together; H5Pset_meta_block_size makes metadata contiguous"
     };
     let sentence = format!(
-        "{} per {} on average, at about the same offsets on all ranks; {} {} on data sets, not metadata",
+        "{} per {} on average, at about the same offsets on all ranks; {} on data sets {} not counted",
         show::bytes(of.bytes_each),
         of.class.singular(),
         show::counted(of.of_data, "small call"),
@@ -163,13 +163,13 @@ pub(crate) fn hdf5_metadata(of: &Hdf5Metadata<'_>, about: About, lost: Option<Lo
 /// Formats the finding that processes open an HDF5 file repeatedly.
 pub(crate) fn hdf5_reopened(file: &str, opens: u64, processes: u64, time_ns: u64, about: About) -> Words {
     let title = format!(
-        "HDF5 file {file} is opened {} times by {}: each open reads its metadata again",
+        "HDF5 file {file} is opened {} times in total by {}: each open reads the file's metadata again",
         show::count(opens),
         show::counted(processes, "process")
     );
-    let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; one writer and many readers: H5Fstart_swmr_write";
+    let hint = "keep the file open, and call H5Fflush (h5py: File.flush) where other processes must see written data; for one writer and many readers, use H5Fstart_swmr_write";
     let sentence = format!(
-        "{} in system calls of repeated opens (open, small reads, locks, other metadata calls), without each process's first open, summed over {}",
+        "{} in repeated opens (all but each process's first): their system calls (open, small reads, locks and other metadata calls), summed over {}",
         show::duration(time_ns),
         show::counted(processes, "process")
     );

@@ -31,7 +31,11 @@ impl Late {
     }
 
     fn hint(&self) -> String {
-        format!("give {} less to compute, or find out what slows {} computing", self.name, self.whose())
+        format!(
+            "give {} less work between these calls, or find out what slows {} there",
+            self.name,
+            if self.one { "it" } else { "them" }
+        )
     }
 
     fn hint_of_points(&self) -> String {
@@ -49,7 +53,7 @@ pub(crate) fn late_in_group(of: &Late, ranks: u64, about: About) -> Words {
         show::counted(ranks, "rank")
     );
     let sentence = format!(
-        "the group waits {} of the run time, and the job's other ranks wait for this group; the wait excludes I/O, so the cause is not I/O",
+        "the group waits {} of the run time, and the job's other ranks wait for this group; time in I/O is already subtracted, so the cause is not I/O",
         show::duration(of.saves_ns)
     );
     Words::new(title, of.hint_of_points()).with(sentence, about)
@@ -60,13 +64,13 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
     let (it, does) =
         if of.one { ("the straggler", "computes or waits") } else { ("the stragglers", "compute or wait") };
     let title = format!(
-        "{} {}: the others wait {}",
+        "{} {}: the others wait {} of the run time",
         of.arrives(),
         show::counted(of.of, "synchronization point"),
         show::duration(of.saves_ns)
     );
     let sentence = format!(
-        "at MPI_Barrier, MPI_Allreduce, ...: while the others wait, {it} {does} for messages; the delay excludes I/O that is slower than on other ranks, so its cause is not I/O"
+        "at MPI_Barrier, MPI_Allreduce, ...: while the others wait, {it} {does} for messages; extra time in I/O is already subtracted, so the cause is not I/O"
     );
     Words::new(title, of.hint_of_points()).with(sentence, about)
 }
@@ -74,17 +78,16 @@ pub(crate) fn late_to_meet(of: &Late, about: About) -> Words {
 /// Formats the finding that ranks arrive last at collective calls: `own_ns` after their previous collective call, other ranks after `usual_ns`.
 pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About) -> Words {
     let title = format!(
-        "{} {}: the others wait {}",
+        "{} {}: the others wait {} of the run time",
         of.arrives(),
         show::counted(of.of, "collective call"),
         show::duration(of.saves_ns)
     );
     let sentence = format!(
-        "time from one collective call to the next: {} on {}, {} on the other ranks (medians); the other ranks wait {} of the run time",
+        "median time from one collective call to the next: {} on {}, and {} on the other ranks",
         show::duration(own_ns),
         of.name,
-        show::duration(usual_ns),
-        show::duration(of.saves_ns)
+        show::duration(usual_ns)
     );
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
@@ -92,12 +95,12 @@ pub(crate) fn late_to_calls(of: &Late, own_ns: u64, usual_ns: u64, about: About)
 /// Formats the finding that ranks arrive last at collective opens.
 pub(crate) fn late_to_open(of: &Late, about: About) -> Words {
     let title = format!(
-        "{} {}: the others wait {}",
+        "{} {}: the others wait {} of the run time",
         of.arrives(),
         show::counted(of.of, "collective MPI-IO open"),
         show::duration(of.saves_ns)
     );
-    let sentence = "inferred from total times, as the log has no times of single opens: ranks that arrive last spend least time in MPI-IO opens";
+    let sentence = "inferred from total times, as the log has no times of single opens: a rank that spends least time in opens arrives last";
     Words::new(title, format!("{}: {NOT_SLOW}", of.hint())).with(sentence, about)
 }
 
@@ -116,22 +119,22 @@ pub(crate) fn late_by_turns(place: Place, (times, of): (u64, u64), ranks: u64, w
         Place::Calls => ("collective call", NOT_SLOW),
         Place::Points => (
             "synchronization point",
-            "the delay at MPI_Barrier, MPI_Allreduce, ... excludes I/O time, so its cause is not I/O",
+            "time in I/O is already subtracted from the delay at MPI_Barrier, MPI_Allreduce, ..., so its cause is not I/O",
         ),
     };
     let title = format!(
-        "different ranks arrive last at {} of {}, {} after all others on average",
+        "at {} of {}, one rank arrives {} after all others on average, and not always the same rank",
         show::count(times),
         show::counted(of, there),
         crate::words::common::each_ns(waits_ns, times)
     );
-    let hint = "find the load that moves from rank to rank (work that differs between steps, other processes on the nodes' cores) and balance it, or let ranks \
-                synchronize less often";
+    let hint = "find what delays a different rank each time (work that differs between steps, other processes on its cores), or let ranks synchronize less \
+                often";
     let sentence = format!(
-        "the other ranks wait {} of the run time; {} {} far behind the others at least once; {reason}",
+        "the other ranks wait {} of the run time; {} {} the last one at least once; {reason}",
         show::duration(waits_ns as u64),
-        show::counted(ranks, "rank"),
-        show::agree(ranks, "arrives", "arrive")
+        show::counted(ranks, "different rank"),
+        show::agree(ranks, "is", "are")
     );
     Words::new(title, hint).with(sentence, About::default())
 }

@@ -41,13 +41,13 @@ pub(crate) fn asked_again(of: &Repeated, lost: Option<LostOn>) -> Words {
         of.operations.join(", "),
         show::counted(of.paths, "name")
     );
-    let hint = "query each name once and cache the answer, or list the folder once (readdir); in Python, one os.scandir instead of os.path.exists for each name";
+    let hint = "query each name once and cache the answer, or list the folder once (readdir; in Python, one os.scandir replaces many os.path.exists)";
     let sentence = format!(
-        "each name is queried {}{by_each}; {} in these calls, {} each, summed over {}",
+        "each name is queried {}{by_each} on average; {} in these calls, summed over {} ({} per call)",
         show::counted(of.calls / of.pairs.max(1), "time"),
         show::duration(of.time_ns as u64),
-        each_ns(of.time_ns, of.calls),
-        show::counted(of.processes, "process")
+        show::counted(of.processes, if of.are_ranks { "rank" } else { "process" }),
+        each_ns(of.time_ns, of.calls)
     );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
@@ -62,8 +62,8 @@ pub(crate) fn asked_in_vain(vain: u64, calls: u64, processes: u64, lost: Option<
         show::counted(processes, "process"),
         show::agree(processes, "polls", "poll")
     );
-    let hint = "let the process that creates the files send a message (MPI, a pipe, inotify on the same node), or poll with growing pauses: each query loads \
-                the metadata server";
+    let hint = "let the process that creates the files send a message (MPI, a pipe), use inotify(7) within one node, or poll with growing pauses: each query \
+                burdens the metadata server";
     Words::new(title, hint).on(lost)
 }
 
@@ -96,43 +96,38 @@ pub(crate) struct Polled<'a> {
 
 /// Formats the finding that processes poll for locks or files of other processes.
 pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
-    let start = format!("{} up to {} for", of.who.does("waits", "wait"), show::duration(of.longest_ns));
-    let poll = of.who.agree("polls", "poll");
+    let start = format!("{} up to {} until", of.who.does("polls", "poll"), show::duration(of.longest_ns));
+    let (remove, release, create) =
+        if of.file.is_some() { ("removes", "releases", "creates") } else { ("remove", "release", "create") };
     let others = if of.file.is_some() { "another process" } else { "other processes" };
     let or_count = |what: &str| of.file.map_or_else(|| show::counted(of.files, what), ToOwned::to_owned);
     let (title, hint) = match of.what {
         Awaited::LockFile => (
             format!(
-                "{start} {} of {} and {poll}: {} fail",
+                "{start} {others} {remove} {}: {} fail",
                 of.file.map_or_else(|| show::counted(of.files, "lock file"), |file| format!("the lock file {file}")),
-                others,
                 show::counted(of.calls, "open")
             ),
-            "hold the lock file only while the guarded data change, or let one process do the guarded work for all (MPI_Gather); if a lock is needed, \
-             an fcntl lock on the bytes wakes the waiting process as soon as the lock is free",
+            "hold the lock file only while changing the data it guards, or let one process do this work for all (MPI_Gather); else use a blocking \
+             fcntl lock (F_SETLKW) on the data file, which wakes the waiting process at once",
         ),
         Awaited::Lock => (
             format!(
-                "{start} locks of other processes on {} and {poll}: {} fail",
+                "{start} {others} {release} locks on {}: {} fail",
                 or_count("file"),
                 show::counted(of.calls, "lock call")
             ),
-            "let one process write for all, or hold locks more rarely and for less time: prepare many changes first, then make them in one short transaction (SQLite: BEGIN IMMEDIATE, journal_mode=WAL, or one database per \
-             process, merged at the end)",
+            "let one process write for all, or hold locks more rarely and for less time: prepare many changes first, then make them in one short transaction (SQLite: BEGIN IMMEDIATE; within one node also journal_mode=WAL; or one \
+             database per process, merged at the end)",
         ),
         Awaited::File => (
-            format!(
-                "{start} {} (from {}) and {poll}: {} find no file",
-                or_count("file"),
-                others,
-                show::counted(of.calls, "call")
-            ),
+            format!("{start} {others} {create} {}: {} find no file", or_count("file"), show::counted(of.calls, "call")),
             "create the file earlier, or do other work while waiting; within one job, send a message (MPI, a pipe, a socket): it arrives at once \
              and does not load the metadata server",
         ),
     };
     let sentence = format!(
-        "{} from the first to the last failed call of each wait, summed over waits, with little other I/O; whether processes compute meanwhile is not recorded",
+        "{} of waiting in total (from the first to the last failed call of each wait), with little other I/O meanwhile; whether processes compute then is not recorded",
         show::duration(of.all_ns)
     );
     Words::new(title, hint).with(sentence, about)
@@ -166,15 +161,15 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
         (None, many) => show::counted(many, "file"),
     };
     let title = format!(
-        "{} {what} {} after creation on average, polling only every {}",
-        of.who.does("finds", "find"),
-        each(of.late_ns, of.waits),
-        each(of.asked_ns, of.calls)
+        "{} for {what} too rarely, every {}: found {} after creation on average",
+        of.who.does("polls", "poll"),
+        each(of.asked_ns, of.calls),
+        each(of.late_ns, of.waits)
     );
-    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) if both processes are on one node; or poll more often, starting with a \
-                short pause that grows";
+    let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) if both processes are on one node; or poll more often at first, with pauses \
+                that grow";
     let sentence = format!(
-        "{} between creation of the file and the query that finds it, summed over {} (at most {} per process); {} before find no file; a file counts as \
+        "{} from creation of the file to the query that finds it, summed over {} (at most {} per process); {} find no file yet; a file counts as \
          created when another process's first call on it ends; whether processes compute while they wait is not recorded",
         show::duration(of.late_ns),
         show::counted(of.waits, "wait"),

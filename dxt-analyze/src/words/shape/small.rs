@@ -47,7 +47,7 @@ impl Waiting {
                 1 => self.file.clone(),
                 count => show::counted(count, "file"),
             },
-            if self.appends { " (O_APPEND)" } else { "" }
+            if self.appends { " opened with O_APPEND" } else { "" }
         )
     }
 }
@@ -55,19 +55,19 @@ impl Waiting {
 /// Formats the finding that requests are small.
 pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
     let requests =
-        format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " inside HDF5" } else { "" });
+        format!("{} small {}{}", show::count(of.calls), of.class.plural(), if of.hdf5 { " made by HDF5" } else { "" });
     let (bytes, each) = (each_bytes(of.bytes, of.calls), each_ns(of.time_ns, of.calls));
     let title = match &of.queue {
-        Some(queue) => format!("{}: each {bytes}, {each}", queue.title(&requests)),
-        None => format!("{requests} move {bytes} in {each} each on average"),
+        Some(queue) => format!("{}: {bytes} and {each} per call on average", queue.title(&requests)),
+        None => format!("{requests}: {bytes} and {each} per call on average"),
     };
     let hint = match (of.hdf5, of.class) {
         (true, Class::Read) => {
-            "read whole chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache), use larger chunks, and cache metadata or read metadata collectively"
+            "read whole, larger chunks; make the chunk cache hold all chunks in use (H5Pset_chunk_cache); read metadata collectively (H5Pset_all_coll_metadata_ops)"
         }
         (true, _) => {
-            "write whole chunks of many elements, with a chunk cache that holds the chunks in use (H5Pset_chunk_cache); create fewer objects and attributes, flush less often (H5Fflush), and \
-             gather metadata in blocks (H5Pset_meta_block_size, H5Pset_libver_bounds)"
+            "for data: write whole, large chunks, and make the chunk cache hold all chunks in use (H5Pset_chunk_cache); for metadata: create fewer objects \
+             and attributes, call H5Fflush less often, and set a larger H5Pset_meta_block_size"
         }
         (false, Class::Read) => "read larger pieces into memory, and take the small parts from there",
         (false, _) => {
@@ -75,8 +75,9 @@ pub(crate) fn small_requests(of: &Small, lost: Option<LostOn>) -> Words {
         }
     };
     let time = show::duration(of.time_ns as u64);
-    let fastest =
-        of.queue.as_ref().map(|queue| format!("; the fastest call takes {}", show::duration(queue.fastest_ns)));
+    let fastest = of.queue.as_ref().map(|queue| {
+        format!("; the fastest call takes {}, so most of the time is waiting", show::duration(queue.fastest_ns))
+    });
     let sentence = format!(
         "{time} in small {}, summed over {}{}",
         of.class.plural(),
@@ -102,7 +103,7 @@ pub(crate) struct TinyCollective<'a> {
 /// Formats the finding that all ranks together move few bytes per collective call.
 pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Option<LostOn>) -> Words {
     let title = format!(
-        "{} collective {} of {} on {} move {} each, summed over all ranks",
+        "{} collective {} of {} on {} move only {} per call, all ranks together",
         show::count(of.calls),
         of.class.plural(),
         show::counted(of.ranks, "rank"),
@@ -111,7 +112,7 @@ pub(crate) fn tiny_collective(of: &TinyCollective<'_>, about: About, lost: Optio
     );
     let does = of.class.singular();
     let hint = format!(
-        "combine the data of many steps, and {does} them in one collective call: each call costs a data exchange and a request"
+        "{does} the data of many steps in one collective call: each call costs an exchange between ranks and a storage request"
     );
     let sentence = format!("{} for each collective {does}, averaged over ranks", show::duration(of.each_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -145,7 +146,7 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         count => show::counted(count, "shared file"),
     };
     let title = format!(
-        "{} {} {} small independent {} {} on {on}: {} and {} each",
+        "{} {} {} small independent {} {} on {on}: {} and {} per call on average",
         show::counted(of.ranks, "rank"),
         show::agree(of.ranks, "makes", "make"),
         show::count(of.calls),
@@ -160,11 +161,11 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         "let all ranks call MPI_File_write_all or MPI_File_read_all with a file view: aggregators then make few large requests"
     };
     let sentence = format!(
-        "{} in small independent {}, summed over all ranks; the shared {} {} collective {}",
+        "{} in small independent {}, summed over all ranks; on the shared {}, {} collective {}",
         show::duration(of.time_ns as u64),
         of.class.plural(),
-        show::agree(of.files, "file has", "files have"),
-        if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
+        show::agree(of.files, "file", "files"),
+        if of.collective == 0 { "no".to_owned() } else { format!("only {}", show::count(of.collective)) },
         of.class.agree(of.collective)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
@@ -185,9 +186,9 @@ pub(crate) struct StreamBuffer {
 
 /// Formats the finding that C streams fill or empty small buffers.
 pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn>) -> Words {
-    let (does, what) = (if of.class == Class::Read { "filled" } else { "emptied" }, of.class.plural());
+    let (does, what) = (if of.class == Class::Read { "refilled" } else { "written out" }, of.class.plural());
     let title = format!(
-        "C stream buffers are {does} every {}: {} of {} {what} take {} each",
+        "C stream buffers are {does} every {}: {} of {} stream {what} wait for that, {} each",
         each_bytes(of.bytes, of.slow),
         show::count(of.slow),
         show::count(of.calls),
@@ -202,7 +203,7 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
         "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and {habit}"
     );
     let sentence = format!(
-        "{} in total, {} on average for each {}; the other {what} only copy in memory",
+        "{} in total, {} per {} on average; stream {what} between only copy from or to the buffer",
         show::bytes(of.bytes),
         each_bytes(of.bytes, of.calls),
         of.class.singular()
@@ -220,7 +221,7 @@ pub(crate) fn read_modify_write(reads: u64, writes: u64, whole: bool, lost: Opti
         show::counted(writes, if whole { "whole block" } else { "unaligned write" })
     );
     let hint = if whole {
-        "keep the blocks that are changed in memory (a larger cache), and write each once; a block that is replaced needs no read"
+        "keep changed blocks in memory (a larger cache in the program), and write each once; do not read a block that is fully overwritten"
     } else {
         "write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment)"
     };
@@ -233,18 +234,18 @@ pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lo
     let (seeks, each) = (show::counted(calls, "seek"), each_ns(time_ns, calls));
     let (title, hint) = if streams {
         (
-            format!("{seeks} in C streams take {each} each: a seek discards the buffer"),
-            "read and write in file order, or read large pieces and select in memory; if records lie far apart, a smaller buffer (setvbuf) or \
-             pread(2) moves only the requested bytes",
+            format!("{seeks} in C streams take {each} on average: a seek discards the buffer"),
+            "read and write in file order, or read large pieces and pick records in memory; if records lie far apart, use pread(2), or a smaller \
+             buffer (setvbuf) that reads fewer bytes too many",
         )
     } else {
         (
-            format!("{seeks} take {each} each"),
+            format!("{seeks} take {each} on average"),
             "pass the offset with the call (pread(2), pwrite(2), MPI_File_read_at): one call instead of two",
         )
     };
     let sentence = format!(
-        "{} in seeks, summed over processes{}",
+        "{} in all seeks, summed over processes{}",
         show::duration(time_ns as u64),
         if of_streams == 0 { String::new() } else { format!("; in C streams: {}", show::counted(of_streams, "seek")) }
     );

@@ -11,12 +11,14 @@ use std::collections::BTreeMap;
 /// Formats the finding that in a `share` (0 to 1) of time windows, most requests of all ranks hit one and the same OST: `at_once` ranks on
 /// average.
 pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about: About) -> Words {
-    let title =
-        format!("ranks hit the same OST of {file} at once while most of its {} idle", show::counted(targets, "OST"));
-    let hint = "choose a distance between ranks' blocks that is no multiple of stripe count times stripe size (another stripe count with `lfs setstripe -c`, or \
-                padding), or let each rank start at a different block";
+    let title = format!(
+        "ranks hit the same OST of {file} at the same time while most of its {} are idle",
+        show::counted(targets, "OST")
+    );
+    let hint = "change the stripe count (`lfs setstripe -c`) or pad the ranks' blocks, so that their distance is no multiple of stripe count times stripe size; \
+                or let each rank start with a different part of its block";
     let sentence = format!(
-        "in {:.0} % of time windows, most requests hit a single OST; {at_once:.1} ranks on average hit the busiest OST of a time window; over the whole run, the ranks use several OSTs",
+        "in {:.0} % of time windows, most requests hit one OST ({at_once:.1} ranks on average), and not always the same",
         100.0 * share
     );
     Words::new(title, hint).with(sentence, about)
@@ -67,18 +69,18 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
         None => String::new(),
     };
     let long = match of.cost {
-        QueueCost::Share(part) => format!("waiting for {:.0} % of their time", part * 100.0),
+        QueueCost::Share(part) => format!("in the queue for {:.0} % of their time", part * 100.0),
         QueueCost::Times(slower) => {
-            format!("the median {} takes {slower:.1} times the fastest", of.class.singular())
+            format!("the median {} takes {slower:.1} times as long as the fastest", of.class.singular())
         }
     };
     let title = format!("{what} queue at {targets}: {:.0} in flight{each}, {long}", of.in_flight);
     let hint = if of.wide {
         let or = if of.class == Class::Read { ", or let one rank read shared data and broadcast it" } else { "" };
-        format!("let ranks start at different stripes{or}: requests hit few of the files' stripes at a time")
+        format!("let ranks start at different stripes{or}: now, requests hit only few of the files' stripes at a time")
     } else {
         format!(
-            "spread the files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
+            "spread new files over more OSTs: `lfs setstripe -c {:.0} DIR` for shared files, `lfs setstripe -c 1 -i -1 DIR` for a file per rank",
             of.enough
         )
     };
@@ -107,24 +109,24 @@ pub(crate) enum Locks {
 
 /// Formats the finding that processes wait `time_ns` in `calls` calls for file locks.
 pub(crate) fn lock_waits(locks: Locks, time_ns: f64, calls: u64, lost: Option<LostOn>) -> Words {
-    let whose = if locks == Locks::Program { "processes wait" } else { "MPI-IO waits" };
+    let whose = if locks == Locks::Program { "processes wait" } else { "ranks wait in MPI-IO" };
     let what = if locks == Locks::SharedPointer { "the lock of a shared file pointer" } else { "file locks" };
     let time = show::duration(time_ns as u64);
     let title = if locks == Locks::EachCall {
         format!(
-            "MPI-IO waits {time} for file locks around each read or write (atomic mode or NFS): {}",
+            "MPI-IO locks the file around each read or write (atomic mode or NFS): ranks wait {time} in total, in {}",
             show::counted(calls, "lock call")
         )
     } else {
-        format!("{whose} {time} for {what}, in {}", show::counted(calls, "lock call"))
+        format!("{whose} {time} in total for {what}, in {}", show::counted(calls, "lock call"))
     };
     let hint = match locks {
         Locks::SharedPointer => {
-            "give each rank an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered: ranks take a shared pointer one after another"
+            "ranks take a shared pointer one after another: give each an offset of its own (MPI_File_write_at, offsets by MPI_Exscan), or use MPI_File_write_ordered"
         }
         Locks::EachCall => {
-            "switch atomic mode off, MPI_File_set_atomicity(file, 0): ranks that write different bytes need no locks; if atomic mode is off already, MPI-IO takes the \
-             file system for one that needs locks (NFS): use a parallel file system"
+            "switch atomic mode off, MPI_File_set_atomicity(file, 0), if ranks write different bytes; if it is off already, the file is on NFS or the like, where MPI-IO \
+             must lock: use a parallel file system"
         }
         Locks::MpiIo => {
             "write collectively, or disable data sieving on writes (hint romio_ds_write=disable): neither needs locks"
@@ -165,10 +167,10 @@ pub(crate) fn long_collective(of: &LongCollective<'_>, about: About) -> Words {
         show::duration(of.usual_ns),
         show::moment(of.at_ns)
     );
-    let hint = "check what the long call does (the first or last call on a file allocates, fills or flushes: HDF5 fill values, H5Pset_alloc_time, \
-                metadata flushes), and whether the delay recurs";
+    let hint = "check whether the delay recurs, and whether the call is the first or last on the file: in it, HDF5 may allocate space, write fill values \
+                (H5Pset_alloc_time) or flush metadata";
     let sentence = format!(
-        "on {}; the system calls inside the long call read {} and wrote {}, and took up to {} on one rank",
+        "on {}; inside the long call, system calls read {} and wrote {} in total, and took at most {} per rank",
         of.file,
         show::bytes(of.read),
         show::bytes(of.written),
@@ -212,9 +214,9 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         1 => of.file.to_owned(),
         many => format!("{} and {}", of.file, show::counted(many - 1, "other file")),
     };
-    let groups = if of.groups > 1 { format!(" within each of {} groups", of.groups) } else { String::new() };
-    let title = format!("{} {what} one at a time{groups} on {on}", show::counted(of.ranks, "rank"));
-    let hint = "let ranks read and write at the same time, each at its own offset, or collectively; look for a token or message that passes from rank to rank";
+    let groups = if of.groups > 1 { format!(" in each of {} groups of ranks", of.groups) } else { String::new() };
+    let title = format!("{on}: {} {what} one at a time{groups}", show::counted(of.ranks, "rank"));
+    let hint = "let ranks read and write at the same time, each at its own offset, or collectively; a likely cause is a token or message that passes from rank to rank";
     let sentence = format!(
         "{} reads and writes in {} of the run: each rank begins when the previous one has finished; in parallel the ranks would finish {} sooner",
         show::count(of.calls),
@@ -222,9 +224,7 @@ pub(crate) fn serialized(of: &Serialized<'_>, about: About) -> Words {
         show::duration(of.saves_ns)
     );
     let words = Words::new(title, hint).with(sentence, about);
-    of.others
-        .iter()
-        .fold(words, |words, file| words.with(format!("ranks {what} one at a time also on {file}"), About::default()))
+    of.others.iter().fold(words, |words, file| words.with(format!("the same on {file}"), About::default()))
 }
 
 /// Calls on files opened with O_SYNC, O_DSYNC or O_DIRECT.
@@ -242,8 +242,7 @@ pub(crate) struct Uncached {
 
 impl Uncached {
     fn words(&self, title: String, hint: &str, lost: Option<LostOn>) -> Words {
-        let of =
-            |(manner, calls): (&Manner, &u64)| format!("{} with {}", show::counted(*calls, "call"), manner.names());
+        let of = |(manner, calls): (&Manner, &u64)| format!("{} of them with {}", show::count(*calls), manner.names());
         let opened = self.flags.iter().map(of).collect::<Vec<_>>().join(", ");
         let sentence = format!(
             "{} in {}, summed over processes; {opened}",
@@ -279,9 +278,9 @@ pub(crate) fn past_cache(of: &Uncached, lost: Option<LostOn>) -> Words {
         show::agree(of.calls, "bypasses", "bypass")
     );
     let hint = if of.class == Class::Read {
-        "open without O_DIRECT, so that the page cache reads ahead and holds the data; or read some MiB at once, with several requests in flight"
+        "open without O_DIRECT, so that the page cache reads ahead and holds the data; or keep it and read some MiB per call, with several calls in flight"
     } else {
-        "open without O_DIRECT, so that the page cache gathers small writes; or write some MiB at once, with several requests in flight"
+        "open without O_DIRECT, so that the page cache gathers small writes; or keep it and write some MiB per call, with several calls in flight"
     };
     of.words(title, hint, lost)
 }
@@ -315,16 +314,15 @@ pub(crate) fn ranks_or(ranks: &[i32], processes: usize, name: String) -> String 
 /// Formats the finding that processes wait for the reader of standard output or standard error.
 pub(crate) fn standard_output(of: &StandardOutput<'_>) -> Words {
     let title = format!(
-        "{} {} for {}: {} ({}) {} {}",
+        "{} {} when writing to {}: {} in total for {} ({})",
         of.who,
         if of.one { "waits" } else { "wait" },
         of.name,
+        show::duration(of.time_ns),
         show::counted(of.calls, "write"),
-        show::bytes(of.bytes),
-        show::agree(of.calls, "takes", "take"),
-        show::duration(of.time_ns)
+        show::bytes(of.bytes)
     );
-    let hint = "print less, let one rank print, or redirect the output to a file: the reader (a terminal, the launcher, a program behind a pipe) is too slow";
+    let hint = "print less, let one rank print, or redirect the output to a file: what receives it now (a terminal, the launcher, a program behind a pipe) is too slow";
     Words::new(title, hint).with("the writes go to a pipe, a socket or a terminal, not to storage", About::default())
 }
 

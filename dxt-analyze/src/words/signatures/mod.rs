@@ -17,7 +17,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         row.file
     );
     let evidence = format!(
-        "the reads of {} follow a pattern: {} each, {} from the end of a read to the next (means); sequential read-ahead of {} would avoid {:.0} % of the waits, and {:.0} % of the bytes read ahead would be used",
+        "{} read at predictable offsets: a read takes {}, the gap to the next {} (means); plain sequential read-ahead of {} would avoid only {:.0} % of the waits and use {:.0} % of its bytes",
         units::counted(row.processes, "thread"),
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),
@@ -33,7 +33,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         ..About::default()
     };
     let hint = format!(
-        "call posix_fadvise(fd, offset, {}, POSIX_FADV_WILLNEED) for the read that comes {} later, or prefetch in a separate thread",
+        "before each read, call posix_fadvise(fd, offset, {}, POSIX_FADV_WILLNEED) with the offset of the read {} later, or prefetch in a separate thread",
         row.length,
         units::counted(row.calls_ahead, "call")
     );
@@ -45,13 +45,13 @@ pub(crate) fn one_call(row: &OneCall) -> Words {
     let (what, function) =
         if row.writes { ("write", "MPI_File_write_at_all") } else { ("read", "MPI_File_read_at_all") };
     let title = format!(
-        "{} of {} by each of {} together leave no gap and could be one collective call",
+        "{} of {} by each of {} together cover a range of the file without gaps: one collective call could do it",
         units::counted(row.calls, what),
         units::bytes(row.length),
         units::counted(row.ranks, "rank")
     );
     let evidence = format!(
-        "{}: {} in total from byte {} on; each rank's calls begin {} apart",
+        "{}: {} in total from byte {} on; each rank moves on by {} from call to call",
         row.file,
         units::bytes(row.bytes),
         row.first,
@@ -63,7 +63,7 @@ pub(crate) fn one_call(row: &OneCall) -> Words {
         bytes: Some(row.bytes),
         ..About::default()
     };
-    let hint = format!("call {function} once, with a file view of {}", row.vector());
+    let hint = format!("call {function} once; file view: from the rank's first offset, {}", row.vector());
     Words::new(title, hint).with(evidence, about)
 }
 
@@ -77,13 +77,15 @@ pub(crate) fn strided(row: &Strided) -> Words {
         units::bytes(row.length),
         units::bytes(row.stride)
     );
-    let evidence =
-        format!("{what}s by {}, at a fixed stride with gaps between them", units::counted(row.processes, "process"));
+    let evidence = format!(
+        "{what}s by {}: from one {what} to the next, each moves on by a fixed stride and leaves a gap",
+        units::counted(row.processes, "process")
+    );
     let about = About { file: Some(row.file.clone()), calls: Some(row.calls), ..About::default() };
     let hint = if row.writes {
         "store side by side what is written together, or write all ranks' pieces in one collective call with a file view"
     } else {
-        "store side by side what is read together, or read a large piece with its gaps and extract the parts in memory; with several ranks, use one collective call with a file view"
+        "store side by side what is read together; if the gaps are small, read a large piece and pick the parts in memory; with several ranks, use one collective call with a file view"
     };
     Words::new(title, hint).with(evidence, about)
 }
@@ -106,7 +108,7 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
     let (file, processes) = (Some(row.file.clone()), Some(row.ranks));
     let about = About { file, processes, bytes: Some(row.bytes), ..About::default() };
     let hint = if row.are_processes {
-        "let one process with several threads read the data once, or copy the file to each node before the job"
+        "instead of many processes, use threads of one process, which share data that are read once; or copy the file to each node before the job"
     } else {
         "let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job"
     };
@@ -117,14 +119,14 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "stripes of {} on {} cost {:.1} times as much as {} would (cost model)",
+        "stripes of {} on {} take {:.1} times the I/O time of stripes of {} (cost model)",
         units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.file,
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes)
     );
     let mut evidence = format!(
-        "requests of {}, {} in total, by {} on {}; by IOSIG's model (docs/signatures.md), one request of each process costs least with each process's data on {} (layout {})",
+        "requests of {} ({} in total) by {} to {}; IOSIG's cost model (docs/signatures.md) finds them cheapest if each process's data lie on {} (layout {})",
         units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
@@ -138,20 +140,22 @@ pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
             let size = units::size_option(replayed.stripe_bytes);
             let share = replayed.costs_of_today.unwrap_or(1.0);
             evidence.push_str(&format!(
-                "; in a simulated replay of all {} on the file during this pattern, stripes of {size} over {} are best: {share:.2} times the cost of the present layout",
+                "; a simulated replay of these {} finds stripes of {size} over {} best: {share:.2} times the present cost",
                 units::counted(replayed.operations, "call"),
                 units::counted(replayed.stripe_count, "target")
             ));
             match command {
                 Some(command) => {
-                    format!("try this layout on a copy (parts of the file suit different stripes): {command}")
+                    format!("try this layout on a copy (different stripes suit different parts of the file): {command}")
                 }
-                None => format!("try this layout on a copy: lfs setstripe -S {size} -c {}", replayed.stripe_count),
+                None => {
+                    format!("try this layout on a copy: lfs setstripe -S {size} -c {} NEW_FILE", replayed.stripe_count)
+                }
             }
         }
         None => {
             format!(
-                "try this stripe size on a copy: lfs setstripe -S {}, or simulate the size first (dxt-analyze stripes --what-if)",
+                "simulate this stripe size (`dxt-analyze stripes --what-if`), or try it on a copy: lfs setstripe -S {} NEW_FILE",
                 units::size_option(row.lustre_bytes)
             )
         }

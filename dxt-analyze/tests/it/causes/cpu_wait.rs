@@ -4,7 +4,8 @@ use super::{BARRIER, KIB, MS, report, saves_ms};
 use crate::common::facts::{assert_found, assert_says, assert_stated};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
-use trace_format::meta::{CpuSample, ProcessorDef, ThreadTimes};
+use trace_format::meta::{CpuSample, ProcessorDef, ThreadDef, ThreadTimes};
+use trace_format::segment::{Segment, StreamId};
 
 /// Adds samples of a process of 4 s that waits for one of two processors for the part `wait` of its time, and runs for the rest.
 fn sampled(one: &mut Builder, wait: f64) {
@@ -107,4 +108,30 @@ fn waits_for_a_processor_in_barriers_cost_nothing() {
     // Outside of barriers, three ranks wait for half of a fifth of 4 s, and rank 0 does not wait.
     assert!((100..=200).contains(&saves(true)), "{} ms", saves(true));
     assert!((1400..=1600).contains(&saves(false)), "{} ms", saves(false));
+}
+
+#[test]
+fn calls_of_a_thread_beside_a_busy_one_save_nothing() {
+    // The second thread of a process writes for half of its 4 s, in small requests; the first is busy or sleeps.
+    let found = |busy: bool| {
+        let mut one: Builder = process(-1, "n");
+        one.process.info.pid = 2000;
+        one.process.threads = vec![ThreadDef { index: 0, tid: 2000 }, ThreadDef { index: 1, tid: 2001 }];
+        one.threads = vec![(0, Vec::new()), (1, Vec::new())];
+        let stream = StreamId(one.stream("/scratch/log", op::POSIX_WRITE, 0));
+        for call in 0..2000_u64 {
+            let at = call * 2 * MS + 1000;
+            one.threads[1].1.push(Segment::new(stream, (call * 512) as i64, 512, at, at + MS));
+        }
+        if busy {
+            sampled(&mut one, 0.0);
+        }
+        report(vec![one], 4000)
+    };
+    let beside = found(true);
+    assert_eq!(beside["verdict"]["io_matters"], json!(false), "{beside}");
+    assert!(beside["verdict"]["sentence"].as_str().is_some_and(|sentence| sentence.contains("a thread that is busy")));
+    let findings = beside["verdict"]["findings"].as_array().into_iter().flatten();
+    assert_eq!(findings.filter(|one| one["severity"] != "info").count(), 0, "{beside}");
+    assert_eq!(found(false)["verdict"]["io_matters"], json!(true));
 }

@@ -19,13 +19,13 @@ fn long_calls_of_one_rank_at_times_are_that_ranks() {
 fn storage_that_stands_still_again_and_again_is_named() {
     let found = writers(|_, step| if step % 12 == 7 { 9 } else { 1 });
     let slow = assert_stated(&found, "DXT-V001", &json!({"calls": 8 * 8, "span_ns": null, "operation": "writes"}));
-    assert_says(slow, &["120 ms", "8 intervals"]);
+    assert_says(slow, &["120 ms", "8 times"]);
     // Slow writes of only half of the ranks do not point to storage.
     let found = writers(|rank, step| if rank % 2 == 0 && step % 12 == 7 { 9 } else { 1 });
     assert_quiet(&found, "DXT-V001");
     // Writes are slow at irregular times.
     let found = writers(|_, step| if [3, 9, 11, 30, 34, 61, 90].contains(&step) { 9 } else { 1 });
-    assert_says(assert_stated(&found, "DXT-V001", &json!({"calls": 7 * 8, "span_ns": null})), &["7 intervals"]);
+    assert_says(assert_stated(&found, "DXT-V001", &json!({"calls": 7 * 8, "span_ns": null})), &["7 times"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn a_file_that_others_make_is_reported_where_who_waits_does_nothing_else() {
     let facts = json!({"file": "/scratch/result", "calls": 120, "processes": 1});
     let waits = assert_stated(&found, "DXT-V027", &facts);
     assert_saves_ms(waits, 560.0..=640.0);
-    assert_says(waits, &["pid 999", "from another process", "120 calls"]);
+    assert_says(waits, &["pid 999", "another process", "120 calls"]);
     let found = {
         let mut one = process(-1, "n");
         ask(&mut one, "/scratch/job", STAT_FAILED, ENOENT, 100, 700);

@@ -132,7 +132,7 @@ fn in_rounds_of_processes_all_wait_for_the_one_with_most_bytes() {
     };
     let found = rounds(24);
     let most = assert_stated(&found, "DXT-C014", &json!({"calls": 6}));
-    assert_says(most, &["6 of 6 groups", "4 processes", "reads", "2.7 times"]);
+    assert_says(most, &["6 of 6 groups", "4 each", "reads", "2.7 times"]);
     let saves = saves_ms(&found, "DXT-C014").unwrap_or(0);
     assert!((350..=600).contains(&saves), "{saves} of 450 ms");
     assert_eq!(saves_ms(&rounds(4), "DXT-C014"), None);

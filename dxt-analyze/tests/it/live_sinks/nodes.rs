@@ -1,7 +1,7 @@
 //! Tests of a job on two nodes with an agent on each: any machine can show the data of both as one job. The nodes are simulated by
 //! namespaces of this machine with host names and a /dev/shm of their own; mpirun reaches them through a stand-in for ssh.
 
-use crate::harness::{Compiler, library, skip, skip_here, workload_with};
+use crate::harness::{Compiler, executable, library, skip, skip_here, workload_with};
 use crate::live_sinks::nats::Broker;
 use crate::live_sinks::program::agent;
 use crate::live_sinks::server::{Server, until};
@@ -9,7 +9,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -54,8 +53,7 @@ fn remote_shell(folder: &Path, nodes: &[Node]) -> std::path::PathBuf {
          exec nsenter -t \"$(cat '{}'/\"$node\")\" -u -m sh -c \"$*\"\n",
         folder.display()
     );
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable(&path, &script);
     path
 }
 

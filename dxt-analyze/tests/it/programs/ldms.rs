@@ -1,7 +1,6 @@
 //! Tests of `live --to ldms`, with a stand-in for the LDMS program that stores its input.
 
-use crate::harness::{Launch, Scratch};
-use std::os::unix::fs::PermissionsExt;
+use crate::harness::{Launch, Scratch, executable};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -10,8 +9,7 @@ fn stand_in(scratch: &Scratch, name: &str, body: &str) -> String {
     let folder = scratch.root().join("bin");
     std::fs::create_dir_all(&folder).expect("a directory");
     let file = folder.join(name);
-    std::fs::write(&file, format!("#!/bin/sh\n{body}\n")).expect("a script");
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    executable(&file, &format!("#!/bin/sh\n{body}\n"));
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
 }
 

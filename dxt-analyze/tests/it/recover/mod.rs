@@ -93,10 +93,7 @@ fn another_users_spool_is_for_that_user_or_root() {
         stdout(&["recover", &spool], 0).contains("1 spool had no calls, or only calls that are in a trace already")
     );
     let bin = folder.path().join("dxt-analyze");
-    // Another process makes the copy: a file that a child of this process inherited open for writing could not be executed.
-    assert!(
-        std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_dxt-analyze")).arg(&bin).status().unwrap().success()
-    );
+    crate::harness::copy_program(env!("CARGO_BIN_EXE_dxt-analyze"), &bin);
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), mode).unwrap();
     let as_user = |user: u32| {

@@ -218,7 +218,7 @@ fn what_is_left_of_a_jobs_budget_goes_when_it_is_stale() {
         std::fs::remove_file(folder.path().join(&running)).unwrap();
         // A traced process may have its spool elsewhere, or none: other processes only see that it maps the library.
         let library = folder.path().join("libdxt_tracer_sleep");
-        std::fs::copy("/bin/sleep", &library).unwrap();
+        crate::harness::copy_program("/bin/sleep", &library);
         let mut traced = std::process::Command::new(&library).arg("60").spawn().unwrap();
         let maps = format!("/proc/{}/maps", traced.id());
         let begun = || std::fs::read_to_string(&maps).unwrap().contains("libdxt_tracer_sleep");

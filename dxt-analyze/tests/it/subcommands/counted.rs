@@ -201,7 +201,7 @@ fn a_file_of_some_ranks_is_not_one_of_all() {
     let uneven: Vec<_> = findings(&causes).into_iter().filter(|one| one["code"] == "DXT-C015").collect();
     assert_eq!(uneven.len(), 1, "{}", brief(&causes));
     assert_eq!((&uneven[0]["severity"], &uneven[0]["cost_ns"]), (&"high".into(), &786_625_000.into()));
-    assert_says(uneven[0], &["rank 8", "8 of 64 ranks", "7.9 times"]);
+    assert_says(uneven[0], &["rank 8", "the 8 ranks (of 64)", "7.9 times"]);
     // Different ranks on different files have their own times; the time on the file of all ranks is added.
     let layers = json(&["layers", "--format", "json", &path], 0);
     let rows = layers["layers"].as_array().unwrap();

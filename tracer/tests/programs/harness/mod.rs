@@ -40,6 +40,22 @@ pub(crate) fn have(program: &str) -> bool {
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
+/// Writes an executable file. Another process does it: a child of a test beside this one that inherits the file open for writing, until
+/// its own execve, would keep it from being executed (ETXTBSY).
+pub(crate) fn executable(path: &Path, text: &str) {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "cat >\"$0\" && chmod 755 \"$0\""]).arg(path).stdin(std::process::Stdio::piped());
+    let mut child = shell.spawn().expect("sh runs");
+    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("sh reads it");
+    assert!(child.wait().expect("sh ends").success(), "{}", path.display());
+}
+
+/// Copies a program, by another process for the same reason as [`executable`].
+pub(crate) fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to.as_ref()).status().expect("cp runs");
+    assert!(copied.success(), "{}", to.as_ref().display());
+}
+
 /// Returns the path of the tracer library under test: `DXT_TRACER_LIB`, or a build by cargo in this test's target directory and profile.
 /// (Cargo does not build a package's cdylib for the package's own tests.)
 pub(crate) fn library() -> &'static Path {

@@ -18,7 +18,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         return Vec::new();
     }
     let mut programs: BTreeMap<(u32, &str), Program<'_>> = BTreeMap::new();
-    for (_, process) in cube.run.numbered_processes() {
+    for (_, process) in cube.run.numbered_processes().filter(|(_, process)| !process.exe.is_empty()) {
         programs.entry((process.node, process.exe.as_str())).or_default().started.push(process);
     }
     programs.retain(|_, of| of.started.len() as u64 >= cube.run.thresholds.more_calls_min);
@@ -50,6 +50,11 @@ struct Use {
 
 fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim> {
     let (thresholds, count) = (&cube.run.thresholds, program.started.len() as u64);
+    let life_ns = program.started.iter().map(|process| process.life_ns()).fold(0, u64::saturating_add);
+    // Workers that run together for the whole job are started once.
+    if life_ns as f64 * thresholds.treble_ratio > count as f64 * cube.run.length_ns() as f64 {
+        return None;
+    }
     let mut uses: BTreeMap<FileId, Use> = BTreeMap::new();
     for (_, cell) in &program.cells {
         let of = uses.entry(cell.file).or_default();
@@ -69,8 +74,6 @@ fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim
         }
     }
     let again_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    let lives = |process: &&Process| process.end_ns.saturating_sub(process.shift_ns);
-    let life_ns = program.started.iter().map(lives).fold(0, u64::saturating_add);
     let of = words::Launched { program: exe, processes: count, files: uses.len() as u64, life_ns, again_ns };
     let about = About { processes: Some(count), ..About::default() };
     (!savings.is_empty()).then(|| Claim::new(Finding::new(Code::LAUNCHED, words::launched(&of, about)), savings))

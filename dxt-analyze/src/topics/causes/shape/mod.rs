@@ -9,7 +9,8 @@
 //! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for
 //!   partly written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
 //! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`],
-//!   [`hdf5_reopened`]; [`launched`]: the same program for each item; [`rewritten`]; [`read_before`]: blocks read and then overwritten; [`hdf5_flushed`]; [`hdf5_amplified`].
+//!   [`hdf5_reopened`]; [`launched`]: the same program for each item; [`rewritten`]; [`read_before`]: blocks read and then overwritten;
+//!   [`hdf5_flushed`]; [`hdf5_amplified`].
 //! * Metadata: [`slow_metadata`]; [`many_files`]; [`header`]: rewritten between records; [`hdf5_metadata`]: separately on each rank.
 //! * Aggregators: [`one_aggregator`]: limited by a hint; [`many_aggregators`]: serialized.
 

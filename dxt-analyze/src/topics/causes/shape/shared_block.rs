@@ -40,6 +40,10 @@ pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
 #[must_use]
 pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
     let thresholds = &cube.run.thresholds;
+    // No process could pass a block on to one that starts when it has ended.
+    if cube.run.is_sequential() {
+        return Vec::new();
+    }
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if let Some(similar) = similar(thresholds, cell) {

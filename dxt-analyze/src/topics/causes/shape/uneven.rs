@@ -184,7 +184,7 @@ fn siblings(cube: &Cube<'_>) -> BTreeSet<ProcessId> {
     let all = of_one_parent(cube);
     let begins = all.iter().map(|(_, process)| process.shift_ns).max().unwrap_or(0);
     let ends = all.iter().map(|(_, process)| process.end_ns).min().unwrap_or(0);
-    let longest = all.iter().map(|(_, process)| process.end_ns.saturating_sub(process.shift_ns)).max().unwrap_or(0);
+    let longest = all.iter().map(|(_, process)| process.life_ns()).max().unwrap_or(0);
     let together = ends.saturating_sub(begins) as f64 >= longest as f64 * thresholds.some_share;
     if all.len() >= (thresholds.several_min as usize) && together {
         all.into_iter().map(|(number, _)| number).collect()
