@@ -88,7 +88,7 @@ fn read_apart<A: Analysis>(
         .collect()
 }
 
-/// Lets all threads decode the same few blocks at a time, then give them to all analyses in parallel.
+/// Reads a few blocks at a time: threads share the decoding, then all analyses process the blocks in parallel.
 fn read_together<A: Analysis>(
     run: &Run,
     blocks: &[Place],

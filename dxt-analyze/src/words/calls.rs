@@ -266,14 +266,16 @@ pub(crate) fn slow_at_times(facts: &AtTimes) -> Words {
         are_outliers(facts.outliers)
     );
     let from = if matches!(facts.unit, Subject::Target(_)) { "on" } else { "from" };
-    let words = format!(
-        "{} of the job's {} slow outlier {} {} {from} {name}: {} longer than usual in total",
-        units::count(facts.outliers),
-        units::count(facts.of_all),
-        facts.class.agree(facts.of_all),
-        units::agree(facts.outliers, "is", "are"),
-        units::duration(facts.excess_ns)
-    );
+    let (longer, calls) = (units::duration(facts.excess_ns), facts.class.agree(facts.of_all));
+    let words = if facts.of_all == 1 {
+        format!("the job's only slow outlier {calls} is {from} {name}: {longer} longer than usual")
+    } else {
+        let (some, all) = (units::count(facts.outliers), units::count(facts.of_all));
+        let are = units::agree(facts.outliers, "is", "are");
+        format!(
+            "{some} of the job's {all} slow outlier {calls} {are} {from} {name}: {longer} longer than usual in total"
+        )
+    };
     let longest = facts.longest.as_ref().map(|call| call.words().into());
     let evidence = std::iter::once(Evidence::of(words, facts.about.clone())).chain(longest);
     let hint = match facts.unit {

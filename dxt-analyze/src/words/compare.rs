@@ -138,7 +138,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     let count = units::counted(all.len() as u64, word);
     let example = if all.len() == 1 { ":".to_owned() } else { format!(", for example {word}") };
     Words::saying(
-        format!("{count} slowed down more than the others{example} {first}"),
+        format!("from the first run to the second, {count} slowed down more than the others{example} {first}"),
         evidence,
         format!("to see which calls are slow there, run `dxt-analyze outliers --by {word}` on the second run's trace"),
     )

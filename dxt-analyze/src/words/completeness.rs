@@ -70,8 +70,8 @@ fn damage(facts: &Damage<'_>) -> String {
     }
     if facts.unread_files > 0 && facts.unread_files == facts.problem_count {
         let (files, are) =
-            (units::counted(facts.unread_files, "input file"), units::agree(facts.unread_files, "is", "are"));
-        return format!("{files} {are} missing in all numbers: dxt-analyze can read no part");
+            (units::counted(facts.unread_files, "trace file"), units::agree(facts.unread_files, "is", "are"));
+        return format!("{files} given to dxt-analyze {are} unreadable, and in no number here");
     }
     if let Some(inexact) = facts.inexact.filter(|_| facts.problem_count == 0 && facts.lost_blocks == 0) {
         let why = match inexact {

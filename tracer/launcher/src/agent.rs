@@ -145,8 +145,8 @@ pub(crate) fn code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Returns the command that starts one agent per node; empty for a single agent on this node. In a Slurm job, srun starts one agent on each
-/// node, in addition to the launcher of the ranks.
+/// Returns the command that starts one agent per node; empty for a single agent on this node. In a Slurm job it is an srun of
+/// its own with one agent per node, beside the command that starts the ranks.
 fn launch(of: &Of<'_>) -> Vec<OsString> {
     if let Some(given) = of.options.live_launch.as_ref().filter(|given| !given.is_empty()) {
         let words = given.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

@@ -48,7 +48,7 @@ impl Inside {
         let here = stack_pointer();
         let before = self.0.replace(here);
         let result = call();
-        // A user-level thread may have resumed on another kernel thread, and this kernel thread may have ended.
+        // A user-level thread may have resumed on another kernel thread; `self` is of the former one, which may have ended.
         if super::is_of_this_thread(std::ptr::from_ref(self).addr()) {
             self.0.set(if before != 0 && is_alive(before, here) { before } else { 0 });
         }

@@ -150,7 +150,7 @@ pub struct OfProcess {
     pub merged: u32,
     /// Times in calls by part of the file, for as many streams (one operation on one file) as fit in memory.
     pub parts: Vec<(StreamIx, Parts)>,
-    /// Times in calls of the process's threads, several of which may be in calls at once.
+    /// Time of the process's threads in calls, from which follows for how long several threads are in calls at once.
     pub threads: Threads,
     /// Time in calls of each of the process's threads, by thread id, ns.
     pub by_thread: FxHashMap<u32, u64>,

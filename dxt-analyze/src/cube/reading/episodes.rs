@@ -47,7 +47,7 @@ impl Equal {
 /// Analysis (pass over all recorded calls) that sums the time of calls that are repeated after each open.
 #[derive(Debug)]
 pub struct Episodes {
-    /// By process and stream: role of its calls; empty for processes without repeatable calls on files that they open.
+    /// By process and stream: role of its calls; empty for a process without reads, seeks or queries of files that it opens.
     roles: Vec<Vec<Role>>,
     /// Number of episodes after which a call does not count as repeated.
     near: u64,

@@ -19,7 +19,8 @@ pub struct Messages {
     outside: Vec<Times>,
     /// By phase that a synchronization point ends: each rank's time in calls since the previous point, ns.
     calls: Vec<Times>,
-    /// Processes whose other threads make calls while one computes: their time outside of calls shows nothing.
+    /// Processes in which a thread computes while others make calls: the time between one thread's calls does not show if the process computes
+    /// or waits.
     threaded: BTreeSet<ProcessId>,
 }
 

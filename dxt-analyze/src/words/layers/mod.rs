@@ -162,7 +162,7 @@ pub(crate) fn communication(share: f64, slowest: &[CollectiveRow]) -> Words {
         )
         .into(),
         evidence: said(evidence),
-        hint: "use fewer, larger calls; for fewer rounds of data exchange, raise cb_buffer_size or cb_nodes (more aggregators); for none, if ranks \
+        hint: "use fewer, larger calls; for fewer rounds of data exchange, raise cb_buffer_size or cb_nodes (more aggregators); to avoid it, if ranks \
                write large contiguous parts, set romio_cb_write=disable"
             .into(),
     }

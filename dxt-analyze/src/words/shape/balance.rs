@@ -117,7 +117,7 @@ pub(crate) fn longer(
         "{name} spends {mine} in {what} (others: {} on average), and the others wait",
         show::duration(others_ns)
     );
-    let hint = "distribute these calls over the ranks, or make them in the background (a thread, nonblocking calls)";
+    let hint = "distribute these calls over the ranks, or make them in a thread in the background";
     let sentence = format!("{name} has {mine} of the {} in {what}, summed over all ranks", show::duration(all_ns));
     Words::new(title, hint).with(sentence, about).on(lost)
 }

@@ -218,7 +218,11 @@ pub(crate) fn read_modify_write(reads: u64, writes: u64, whole: bool, lost: Opti
         "{} only {} the read-modify-write of {}",
         show::counted(reads, "small read"),
         show::agree(reads, "serves", "serve"),
-        show::counted(writes, if whole { "whole block" } else { "unaligned write" })
+        if whole {
+            format!("{} that {} written back whole", show::counted(writes, "block"), show::agree(writes, "is", "are"))
+        } else {
+            show::counted(writes, "unaligned write")
+        }
     );
     let hint = if whole {
         "keep changed blocks in memory (a larger cache in the program), and write each once; do not read a block that is fully overwritten"
@@ -236,7 +240,7 @@ pub(crate) fn seeks(calls: u64, of_streams: u64, streams: bool, time_ns: f64, lo
         (
             format!("{seeks} in C streams take {each} on average: a seek discards the buffer"),
             "read and write in file order, or read large pieces and pick records in memory; if records lie far apart, use pread(2), or a smaller \
-             buffer (setvbuf) that reads fewer bytes too many",
+             buffer (setvbuf), so that fewer unneeded bytes are read after each seek",
         )
     } else {
         (
