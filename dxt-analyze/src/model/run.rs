@@ -330,6 +330,21 @@ impl Run {
         self.ranks() == 0 && lives <= self.length_ns() as f64 * self.thresholds.treble_ratio
     }
 
+    /// True if at least half of `of`, processes of the run, are alive at one moment; false for programs that are started one after another.
+    #[must_use]
+    pub fn are_together<'p>(&self, of: impl Iterator<Item = &'p Process>) -> bool {
+        let mut changes: Vec<(u64, i64)> = of.flat_map(|one| [(one.shift_ns, 1), (one.end_ns, -1)]).collect();
+        // At equal times, ends come first.
+        changes.sort_unstable();
+        let mut alive = 0_i64;
+        let most = changes.iter().map(|(_, change)| {
+            alive += change;
+            alive
+        });
+        let most = most.max().unwrap_or(0);
+        most as f64 >= (changes.len() / 2) as f64 * self.thresholds.half_share
+    }
+
     /// Returns the tool that recorded the run.
     #[must_use]
     pub fn origin(&self) -> Origin {

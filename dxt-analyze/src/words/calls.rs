@@ -144,7 +144,10 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
         plural(&facts.classes),
         are_outliers(facts.outliers)
     );
-    let above = format!("all slow outliers together take {excess} longer than usual, summed over processes");
+    let above = match facts.outliers {
+        1 => format!("it takes {excess} longer than usual"),
+        _ => format!("all slow outliers together take {excess} longer than usual, summed over processes"),
+    };
     let hint = if matches!(facts.on, Where::Files(_)) {
         "check where the files with slow calls are stored (another file system, a busy server) and how they differ from other files: the same calls on other files are fast"
     } else {

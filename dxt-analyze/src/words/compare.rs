@@ -41,9 +41,13 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
         false => units::duration(value as u64),
         true => units::rate(value),
     };
+    let (call, longer, per_byte) = match facts.by_bandwidth {
+        false => ("call", "takes longer", ""),
+        true => ("time per byte", "is slower per byte", " per byte"),
+    };
     let calls = facts.calls.as_ref().map(|test| {
         format!(
-            "median of calls: {} before, {} now (a factor of {:.2}); a call now is slower than one before with {:.0} % probability \
+            "median of calls: {} before, {} now (a factor of {:.2}); a call now {longer} than one before with {:.0} % probability \
              (Wilcoxon test of {} before and {} now: false discovery rate {})",
             show(test.before),
             show(test.after),
@@ -56,7 +60,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
     });
     let ranks = facts.ranks.as_ref().map(|test| {
         format!(
-            "mean call of each rank: slower by a factor of {:.2} (median), and on {:.0} % of {} \
+            "mean {call} of each rank: longer by a factor of {:.2} (median), and on {:.0} % of {} \
              (paired Wilcoxon test: false discovery rate {})",
             test.slower,
             test.likelier * 100.0,
@@ -65,7 +69,7 @@ pub(crate) fn slower_operation(facts: &Slower<'_>) -> Words {
         )
     });
     Words::saying(
-        format!("{} takes {:.2} times as long as before", facts.operation, facts.slower),
+        format!("{} takes {:.2} times as long{per_byte} as before", facts.operation, facts.slower),
         calls.into_iter().chain(ranks),
         "compare the runs' stripe layouts, hints and call sizes below; repeat both runs first: other jobs may slow a shared file system",
     )
@@ -136,7 +140,7 @@ fn units_slower(word: &str, all: &[Slowed<'_>]) -> Words {
     });
     let first = all.first().map_or("", |first| first.unit);
     let count = units::counted(all.len() as u64, word);
-    let example = if all.len() == 1 { ":".to_owned() } else { format!(", for example {word}") };
+    let example = if all.len() == 1 { format!(": {word}") } else { format!(", for example {word}") };
     Words::saying(
         format!("from the first run to the second, {count} slowed down more than the others{example} {first}"),
         evidence,

@@ -114,15 +114,18 @@ pub(crate) fn outside_posix(facts: &Outside) -> Words {
     );
     let views = facts.views.map(|(calls, ns)| {
         let (time, calls) = (units::duration(ns), units::counted(calls, "call"));
-        Evidence::from(format!("besides, {calls} of MPI_File_set_view (file views) take {time}, summed over all ranks"))
+        Evidence::from(format!("besides, {time} in {calls} of MPI_File_set_view (file views), summed over all ranks"))
     });
-    let one_stripe = facts.one_stripe.map(|(files, most)| {
+    // A single process waits for no other.
+    let one_stripe = facts.one_stripe.filter(|_| !facts.alone).map(|(files, most)| {
         let (count, have) =
             (units::counted(files, "file"), units::agree(files, "has one stripe", "have one stripe each"));
-        let size = if files == 1 { format!("({})", units::bytes(most)) } else { format!("of up to {}", units::bytes(most)) };
-        Evidence::from(format!(
-            "{count} {size} {have}: MPI-IO then uses few aggregators, and all ranks wait for them (for new files: `lfs setstripe -c 8 DIR`)"
-        ))
+        let size = if files == 1 { units::bytes(most) } else { format!("up to {}", units::bytes(most)) };
+        let serves = match facts.collective {
+            true => "MPI-IO may then use few aggregators, for which all ranks wait",
+            false => "its storage target serves all ranks",
+        };
+        Evidence::from(format!("{count} ({size}) {have}: {serves} (for new files: `lfs setstripe -c 8 DIR`)"))
     });
     let about = About { operation: Some(facts.operation()), ..facts.about.clone() };
     let evidence = std::iter::once(Evidence::of(words, about)).chain(views).chain(one_stripe);

@@ -153,9 +153,9 @@ pub(crate) fn shared_stripes(
         of.is_guess.then(|| "the file's stripe size is unknown: blocks of this size are assumed instead".to_owned());
     let why =
         misaligned_bytes.map(|length| format!("requests of {} B begin or end inside {unit}s", units::count(length)));
-    let count = units::counted(count, unit);
+    let same = if count == 1 { format!("one {unit}") } else { format!("the same {}", units::counted(count, unit)) };
     Words {
-        title: format!("{whose} write concurrently to the same {count}{size} of {}", of.file).into(),
+        title: format!("{whose} write concurrently to {same}{size} of {}", of.file).into(),
         evidence: stripes
             .iter()
             .take(NAMED_STRIPES)
@@ -172,7 +172,7 @@ pub(crate) fn shared_stripes(
 fn shared_stripe(of: &Striped<'_>, stripe: &StripePart) -> Evidence {
     let nodes = match stripe.node_count {
         0 => " on one node".into(),
-        count => format!(" on {}: {}", units::counted(count as u64, "node"), stripe.nodes.join(", ")),
+        count => format!(" on {}: {}", units::counted(count, "node"), stripe.nodes.join(", ")),
     };
     let StripePart { stripe: number, start, ost, writes, time_ns, .. } = stripe;
     let words = format!(

@@ -209,8 +209,8 @@ codes! {
         "own rule: pipe(7), a full pipe blocks its writer";
     LAUNCHED = "DXT-V039",
         "A program is started many times, and each process opens and reads the same files.",
-        "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) \
-         treble_ratio x their mean lifetime <= run time; (3) >= half_share of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
+        "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) < \
+         half_share of them run at one moment; (3) >= half_share of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
          processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers.",
         "Start the program once for all items; or keep the files that each process opens on a local disk.",
         "own rule: each process opens its files anew";

@@ -194,10 +194,10 @@ codes! {
         "Several ranks read the same bytes.",
         "Common bytes: read beyond the first reading, on files in which >= common_readers_min processes read the same \
          piece of 1 MiB. Reported if (1) common bytes >= traffic_share x all bytes read; and (2) common bytes >= \
-         traffic_min_bytes; or, in `report`, if half of the processes, and >= calls_min, read (3) a range of <= \
+         traffic_min_bytes; or, in `report`, if half of the processes, and >= calls_min, that run together read (3) a range of <= \
          calls_min x the mean read, by reads of < block_bytes; or (4) one range of <= block_read_bytes. Saving: time \
-         of these reads x (1 - 1 / readers), plus the time that other requests wait behind them; without ranks: time of \
-         reads x common bytes / bytes read.",
+         of these reads x (1 - 1 / readers), plus waits behind them; for processes one after another: time of reads x \
+         common bytes / bytes read.",
         "Read once and broadcast, or read collectively.",
         "One reading and a broadcast move the same bytes once";
     READ_BACK = "DXT-C026",

@@ -264,7 +264,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         missing: summary.missing.scope_lines().into_iter().chain(summary.missing.sentences()).collect(),
     };
     let one_stripe = super::one_stripe::hint(cube, &facts);
-    let stated = stated(&verdict, least);
+    let stated = stated(&verdict, least, cube.run.is_sequential());
     let sentence = sentence(least, &verdict, stated, mapped(cube), summary.segments > 0, one_stripe);
     (verdict.states, verdict.sentence) = (stated.map(|finding| finding.code), sentence);
     verdict

@@ -12,8 +12,8 @@ fn percent(verdict: &Verdict, ns: u64) -> f64 {
 }
 
 /// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times. A saving below
-/// `least.least_run_share` is not stated.
-pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v Finding> {
+/// `least.least_run_share` is not stated. `is_sequential`: see [`Run::is_sequential`](crate::model::Run::is_sequential).
+pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds, is_sequential: bool) -> Option<&'v Finding> {
     if verdict.untimed {
         return None;
     }
@@ -29,7 +29,8 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds) -> Option<&'v
     // A finding at info is less than the largest unexplained part of the time: it is not stated if that part is large.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
     let small = |finding: &Finding| {
-        let tells = is_contrast(finding.code) || finding.code == Code::BY_TURNS;
+        let contrasts = is_contrast(finding.code) && !(is_sequential && finding.code == Code::COMMON_READS);
+        let tells = contrasts || finding.code == Code::BY_TURNS;
         large && !tells && finding.severity == Severity::Info
     };
     // Damage of the trace is stated elsewhere.

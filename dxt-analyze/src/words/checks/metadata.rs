@@ -11,9 +11,10 @@ const HINT: &str = "open each file once and keep it open; let one rank open and 
 
 /// Formats the finding that metadata calls take more than `least_ns` on `ranks` ranks; some are `named`, each with its time in ns.
 pub(crate) fn metadata_time(least_ns: u64, ranks: u64, named: &[(String, u64)]) -> Words {
-    let (least, ranks) = (units::duration(least_ns), units::counted(ranks, "rank"));
+    let least = units::duration(least_ns);
+    let on = if ranks == 1 { "1 rank".to_owned() } else { format!("each of {}", units::counted(ranks, "rank")) };
     Words::saying(
-        format!("metadata calls take more than {least} on each of {ranks}"),
+        format!("metadata calls take more than {least} on {on}"),
         each(named, |ns| format!("{} in metadata calls", units::duration(ns))),
         HINT,
     )

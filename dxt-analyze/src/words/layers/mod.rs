@@ -129,7 +129,7 @@ pub(crate) fn late_ranks<'a>(
     };
     let longest = longest.map(|CollectiveRow { op, number, file, last, skew_ns, .. }| {
         format!(
-            "longest wait, {op} call number {number} on {file}: {last} arrives {} after the first rank",
+            "for example, {op} call number {number} on {file}: {last} arrives {} after the first rank",
             units::duration(*skew_ns)
         )
     });

@@ -17,8 +17,8 @@ pub(crate) struct ReadAgain<'a> {
     pub(crate) readers: Option<(u64, &'a str)>,
     /// Bytes of the file that its readers read in total, repeated reads included.
     pub(crate) read: u64,
-    /// File offset at which the last byte read ends.
-    pub(crate) until: u64,
+    /// Length of the range that holds the reads, bytes: the most distinct bytes that one reader can read.
+    pub(crate) extent: u64,
 }
 
 /// Formats the finding that processes read bytes again.
@@ -33,11 +33,12 @@ pub(crate) fn read_again(of: &ReadAgain<'_>, about: About, lost: Option<LostOn>)
         Some((count, what)) => format!("{} read", show::counted(count, what)),
         None => "a process reads".to_owned(),
     };
+    let each = if of.readers.is_some() { " of each" } else { "" };
     let sentence = format!(
-        "{}: {who} {} from the file's first {}, so some bytes are read more than once (counters do not show which)",
+        "{}: {who} {} in total, but{each} only {} can be distinct: some bytes are read more than once (counters do not show which)",
         of.file,
         show::bytes(of.read),
-        show::bytes(of.until)
+        show::bytes(of.extent)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }
@@ -270,7 +271,14 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     use crate::words::common::lost_sample;
     let (about, file, lost) = (About::default, "/scratch/state.bin", lost_sample);
     let read_again = |readers: Option<(u64, &str)>| {
-        let of = ReadAgain { bytes: 3 << 30, share: 0.6, file, readers, read: 4 << 30, until: 1 << 30 };
+        let of = ReadAgain {
+            bytes: 3 << 30,
+            share: 0.6,
+            file,
+            readers,
+            read: 4 << 30,
+            extent: 1 << (30 - 6 * u64::from(readers.is_some())),
+        };
         super::read_again(&of, about(), lost())
     };
     let read_before = |who: Who, files: u64| {

@@ -47,8 +47,11 @@ impl Share {
     /// Returns the clause that no other process has a part.
     fn others_none(&self) -> String {
         let others = self.processes.saturating_sub(1);
-        let (one, many) = if self.are_ranks { ("rank", "ranks") } else { ("process", "processes") };
-        format!("the other {others} {} none", show::agree(others, one, many))
+        let worker = if self.are_ranks { "rank" } else { "process" };
+        match others {
+            1 => format!("the other {worker} none"),
+            _ => format!("the other {} none", show::counted(others, worker)),
+        }
     }
 
     /// Returns the title of a finding on processes that both read and write more than others. `self`: their share of the reads (or writes),

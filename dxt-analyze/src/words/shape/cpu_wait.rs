@@ -37,7 +37,7 @@ pub(crate) fn cpu_wait(of: &CpuWait, about: About) -> Words {
          --cpu-bind=cores)"
     };
     let sentence = format!(
-        "threads wanted to run for {} and had no CPU for {} of that, summed over threads; other threads took their CPU {}; calls that are long for this reason are no sign of slow storage",
+        "of {} in which threads ran or waited for a CPU, they had none for {}, summed over threads; other threads took their CPU {}; calls that are long for this reason are no sign of slow storage",
         show::duration(of.length_ns),
         show::duration(of.waits_ns),
         if of.taken == 1 { "once".to_owned() } else { show::counted(of.taken, "time") }

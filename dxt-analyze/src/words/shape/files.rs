@@ -126,7 +126,7 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
     let (title, hint) = match of.kind {
         Kind::Temporary => (
             if of.bytes == 0 {
-                format!("{} are created and removed unused: {of_each} each", temporary())
+                format!("{} are created and removed without a read or write: {of_each} each", temporary())
             } else {
                 format!("{} are created, used and removed: {of_each} each", temporary())
             },

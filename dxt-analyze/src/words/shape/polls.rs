@@ -96,7 +96,9 @@ pub(crate) struct Polled<'a> {
 
 /// Formats the finding that processes poll for locks or files of other processes.
 pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
-    let start = format!("{} up to {} until", of.who.does("polls", "poll"), show::duration(of.longest_ns));
+    let longest = show::duration(of.longest_ns);
+    let each = of.who.agree("in total", "each at most");
+    let start = format!("{} for {longest} {each} until", of.who.does("polls", "poll"));
     let (remove, release, create) =
         if of.file.is_some() { ("removes", "releases", "creates") } else { ("remove", "release", "create") };
     let others = if of.file.is_some() { "another process" } else { "other processes" };

@@ -165,7 +165,7 @@ pub(crate) fn independent(of: &Independent<'_>, about: About, lost: Option<LostO
         show::duration(of.time_ns as u64),
         of.class.plural(),
         show::agree(of.files, "file", "files"),
-        if of.collective == 0 { "no".to_owned() } else { format!("only {}", show::count(of.collective)) },
+        if of.collective == 0 { "no".to_owned() } else { show::count(of.collective) },
         of.class.agree(of.collective)
     );
     Words::new(title, hint).with(sentence, about).on(lost)

@@ -18,7 +18,7 @@ pub(crate) fn aliasing(file: &str, share: f64, targets: u64, at_once: f64, about
     let hint = "change the stripe count (`lfs setstripe -c`) or pad the ranks' blocks, so that their distance is no multiple of stripe count times stripe size; \
                 or let each rank start with a different part of its block";
     let sentence = format!(
-        "in {:.0} % of time windows, most requests go to one OST, from {at_once:.1} ranks at once on average; which OST it is changes from window to window",
+        "in {:.0} % of time windows, most requests go to one OST, but over the run to several; on average, {at_once:.1} ranks begin at the busiest OST of a window",
         100.0 * share
     );
     Words::new(title, hint).with(sentence, about)

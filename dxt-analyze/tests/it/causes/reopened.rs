@@ -1,7 +1,7 @@
 //! Tests of files that are opened again for each item, by one process or by a program that is started for each.
 
 use super::{MS, STAT, report, report_of, saves_ms};
-use crate::common::facts::{assert_saves_ms, assert_says, assert_stated, brief};
+use crate::common::facts::{assert_found, assert_saves_ms, assert_says, assert_stated, brief};
 use crate::common::{Builder, op, process};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn a_file_that_is_read_as_a_whole_after_each_open_should_stay_in_memory() {
 #[test]
 fn a_program_that_is_started_for_each_item_is_named() {
     // Each process looks at an index, and reads a record of its own of one file; or it only reads a file of its own.
-    let run = |started: u64, apart_ms: u64, same: bool| {
+    let run_of = |started: u64, apart_ms: u64, same: bool, parent_ms: Option<u64>| {
         let one = |number: u64| {
             let mut one = process(-1, "n");
             (one.process.info.pid, one.process.info.ppid) = (100 + number as u32, 99);
@@ -66,8 +66,10 @@ fn a_program_that_is_started_for_each_item_is_named() {
             }
             (one, 19)
         };
-        report_of((0..started).map(one).collect(), 0)
+        let parent = parent_ms.map(|ms| (process(-1, "n"), ms));
+        report_of((0..started).map(one).chain(parent).collect(), 0)
     };
+    let run = |started: u64, apart_ms: u64, same: bool| run_of(started, apart_ms, same, None);
     let found = run(60, 20, true);
     let started = assert_stated(&found, "DXT-V039", &json!({"processes": 60}));
     assert_says(started, &["lookup", "60 times", "the same 2 files"]);
@@ -76,5 +78,9 @@ fn a_program_that_is_started_for_each_item_is_named() {
     assert_saves_ms(started, 466.0..=476.0);
     assert_eq!(saves_ms(&run(60, 20, false), "DXT-V039"), None);
     assert_eq!(saves_ms(&run(20, 20, true), "DXT-V039"), None, "few");
-    assert_eq!(saves_ms(&run(60, 0, true), "DXT-V039"), None, "workers at the same time");
+    for parent_ms in [None, Some(2000)] {
+        let workers = run_of(60, 0, true, parent_ms);
+        assert_eq!(saves_ms(&workers, "DXT-V039"), None, "workers at the same time");
+        assert_found(&workers, "DXT-C025", &json!({"file": "/data/index"}));
+    }
 }

@@ -51,8 +51,8 @@ struct Use {
 fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim> {
     let (thresholds, count) = (&cube.run.thresholds, program.started.len() as u64);
     let life_ns = program.started.iter().map(|process| process.life_ns()).fold(0, u64::saturating_add);
-    // Workers that run together for the whole job are started once.
-    if life_ns as f64 * thresholds.treble_ratio > count as f64 * cube.run.length_ns() as f64 {
+    // Workers of a pool are started once.
+    if cube.run.are_together(program.started.iter().copied()) {
         return None;
     }
     let mut uses: BTreeMap<FileId, Use> = BTreeMap::new();

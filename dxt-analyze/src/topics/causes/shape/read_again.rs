@@ -79,7 +79,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         file: name,
         readers: (readers > 1).then(|| (readers, cube.run.worker_name())),
         read: reads.bytes,
-        until: reads.until,
+        extent: reads.extent(),
     };
     let words = |lost| words::read_again(&of, about, lost);
     (!savings.is_empty()).then(|| Claim::on_files(cube, Code::REREAD, savings, words))

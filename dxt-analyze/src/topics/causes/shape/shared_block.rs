@@ -40,10 +40,6 @@ pub fn claim(cube: &Cube<'_>, block: SharedBlock) -> Claim {
 #[must_use]
 pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
     let thresholds = &cube.run.thresholds;
-    // No process could pass a block on to one that starts when it has ended.
-    if cube.run.is_sequential() {
-        return Vec::new();
-    }
     let mut by: BTreeMap<Common, (Vec<u32>, BTreeSet<ProcessId>)> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells) {
         if let Some(similar) = similar(thresholds, cell) {
@@ -54,9 +50,14 @@ pub fn shared_blocks(cube: &Cube<'_>) -> Vec<SharedBlock> {
     }
     let least = (thresholds.calls_min as usize).max(cube.run.processes.len() / 2);
     by.into_iter()
-        .filter(|(_, (_, processes))| processes.len() >= least)
+        .filter(|(_, (_, processes))| processes.len() >= least && can_pass_on(cube, processes))
         .filter_map(|((file, ..), of)| block(cube, file, of))
         .collect()
+}
+
+/// True if `readers` of a block could pass it on: ranks, or processes that run together.
+fn can_pass_on(cube: &Cube<'_>, readers: &BTreeSet<ProcessId>) -> bool {
+    cube.run.ranks() > 0 || cube.run.are_together(readers.iter().filter_map(|process| cube.run.process(*process)))
 }
 
 /// Key of reads that may be of one block: file, size octave (bit length of the bytes), and, for longer reads, their byte range.
