@@ -1,29 +1,27 @@
 #!/usr/bin/env bash
 # Builds the Python package as a wheel: the module, dxt-analyze, dxt-run and the tracer. docs/python.md says how to use it.
 #
-# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--config SETTING] [--plain] [--offline]
+# Usage: scripts/package-wheel.sh [--out DIR] [--profile NAME] [--tools DIR] [--python PYTHON] [--plain] [--offline]
 #   --out DIR       where the wheel goes (default: dist in cargo's target directory)
 #   --profile NAME  cargo's profile for the module (default: wheel); tests use dev, which reuses their own build
 #   --tools DIR     directory of built dxt-analyze, dxt-run and libdxt_tracer.so (default: build them, in release)
 #   --python PYTHON a Python that has maturin, if it is not on PATH
-#   --config SETTING  a setting of cargo, for the module only, such as the optimization level of one crate
 #   --plain         link with this machine's glibc rather than an older one (scripts/older-glibc.sh); implied by --tools
 #   --offline       fetch nothing: all crates are vendored or were fetched before
 set -euo pipefail
 # shellcheck source=common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-out='' profile=wheel tools='' python='' offline=() config=() plain=''
+out='' profile=wheel tools='' python='' offline=() plain=''
 while [ $# -gt 0 ]; do
     case $1 in
     --out) out=${2:-} && shift ;;
     --profile) profile=${2:-} && shift ;;
     --tools) tools=${2:-} && shift ;;
     --python) python=${2:-} && shift ;;
-    --config) config=(--config "${2:-}") && shift ;;
     --plain) plain=yes ;;
     --offline) offline=(--offline) ;;
-    *) sed -n '4,11s/^# \?//p' "$0" >&2 && exit 2 ;;
+    *) sed -n '4,10s/^# \?//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -64,7 +62,7 @@ glibc=${glibc#2.}
 # Building the module needs no Python: it uses the stable ABI of 3.9.
 mkdir -p "$out"
 "${maturin[@]}" build --quiet --manifest-path "$package/Cargo.toml" --profile "$profile" --out "$out" \
-    --compatibility "manylinux_2_$glibc" ${config[@]+"${config[@]}"} ${offline[@]+"${offline[@]}"}
+    --compatibility "manylinux_2_$glibc" ${offline[@]+"${offline[@]}"}
 for wheel in "$out"/dxt_tracer-*.whl; do
     printf '%s (%s)\n' "$wheel" "$(du -h -- "$wheel" | cut -f 1)"
 done

@@ -55,6 +55,8 @@ python_modules() {
 
 # With the destinations of `live` that a build for users may leave out.
 workspace=(--workspace --features "dxt-analyze/live-http,dxt-analyze/postgres,dxt-analyze/nats")
+# What tests need, with the features that they give to what they share; `wheel` takes the Python module of it.
+all_built=(--lib --bins --examples --tests)
 # Crates with `test = false`, which `--lib` and a test's name would test.
 built_of_others=(--exclude dxt-tracer-static --exclude dxt-run --exclude dxt-python)
 
@@ -62,8 +64,8 @@ built_of_others=(--exclude dxt-tracer-static --exclude dxt-run --exclude dxt-pyt
 build() {
     cargo build --release -p dxt-tracer -p dxt-tracer-static -p dxt-run &
     local of_users=$!
-    # What is wrong is said where they run.
-    cargo test "${workspace[@]}" --no-run || true
+    # What is wrong is said where they run. With the Python module, which `cargo test --no-run` would leave out.
+    cargo build "${workspace[@]}" "${all_built[@]}" || true
     wait "$of_users"
 }
 
@@ -99,17 +101,24 @@ tests() {
     return "$status"
 }
 
-# The wheel, with the library of the release and all else from the profile that the tests have built the most for, installed.
+# The wheel, of what is built already, installed.
 wheel() {
     "$test_python" -c "import maturin, pytest" >/dev/null 2>&1 ||
         { skip "the Python package: maturin and pytest could not be installed" && return; }
     local dist tools
     dist=$(target_dir)/test-wheel tools=$(target_dir)/test-tools
     rm -rf -- "$dist" "$tools"
-    mkdir -p "$tools"
+    mkdir -p "$tools/bin"
     cp "$DXT_TRACER_LIB" "$DXT_TEST_RUN" "$(target_dir)/debug/dxt-analyze" "$tools" || return
-    # The analyzer without optimization: it is used once, and takes minutes otherwise.
-    scripts/package-wheel.sh --profile dev --config profile.dev.package.dxt-analyze.opt-level=0 --tools "$tools" --python "$test_python" --out "$dist" &&
+    # By itself maturin builds one package with the features that this one asks for, and so again all that it shares with the tests.
+    cat >"$tools/bin/cargo" <<END
+#!/usr/bin/env bash
+set -o pipefail
+[ "\$1" = rustc ] || exec "$(command -v cargo)" "\$@"
+"$(command -v cargo)" build --quiet ${workspace[*]} ${all_built[*]} --message-format json-render-diagnostics | grep -F /dxt-analyze/python#
+END
+    chmod +x -- "$tools/bin/cargo"
+    PATH=$tools/bin:$PATH scripts/package-wheel.sh --profile dev --tools "$tools" --python "$test_python" --out "$dist" &&
         "$test_python" -m pip install --quiet --no-deps --force-reinstall "$dist"/dxt_tracer-*.whl
 }
 

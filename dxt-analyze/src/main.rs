@@ -6,7 +6,11 @@ use clap::FromArgMatches;
 use dxt_analyze::cli::args::{Cli, command};
 use dxt_analyze::exit::{Exit, UsageError, is_closed_pipe};
 use dxt_analyze::progress::tell;
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&command().get_matches()).unwrap_or_else(|error| error.exit());

@@ -113,6 +113,7 @@ impl Recogniser {
         let all = self.stack.elements.len();
         self.emit(all);
         self.out.accesses = self.ring.total;
+        self.out.items.shrink_to_fit();
         self.out
     }
 

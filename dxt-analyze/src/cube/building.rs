@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
 /// Fewest processes that use a file for its calls to be compared only with each other, and not with calls on other files.
-const SHARED_BY: usize = 3;
+const SHARED_BY: u32 = 3;
 
 /// A process that is in calls for at least this part of the run counts as blocking the ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
@@ -45,8 +45,8 @@ impl<'a> Cube<'a> {
         mut read: FxHashMap<ProcessId, OfProcess>,
     ) -> Self {
         let merged = read.values().map(|of| of.merged).max().unwrap_or(0);
-        let users = users(run);
-        let alone = run.processes.len() == 1;
+        let users = run.users();
+        let of_users = |file: FileId| users.get(file.index()).copied().unwrap_or_default();
         let known = known_targets(layouts);
         let counted: usize = run.processes.iter().map(|process| process.missing.len()).sum();
         let most = read.values().map(|of| of.cells.len()).sum::<usize>() + counted;
@@ -75,10 +75,7 @@ impl<'a> Cube<'a> {
                 let of_split = split.contains(&stream.file) && is_of_split(run, stream);
                 !library || (!has_inside && !collective && !of_split)
             };
-            // Parts of a file that only one of several processes uses cannot be distinguished from time windows.
-            let in_parts = |stream: &Stream| alone || users.get(&stream.file).is_some_and(|count| *count > 1);
-            let is = |stream: &Stream| reaches_system(stream) && in_parts(stream);
-            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(is));
+            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(&reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
             at_work.push(of.at_work);
@@ -127,11 +124,7 @@ impl<'a> Cube<'a> {
                 let op = run.op(stream);
                 let (_, collective) = of_library(run, stream);
                 let kind = Kind::of_size(stream, key.size);
-                let file = if users.get(&stream.file).is_some_and(|count| *count >= SHARED_BY) {
-                    stream.file
-                } else {
-                    FileId::NONE
-                };
+                let file = if of_users(stream.file) >= SHARED_BY { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
                 cells.push(Cell {
                     process: number,
@@ -264,20 +257,6 @@ fn of_library(run: &Run, stream: &Stream) -> (bool, bool) {
 fn is_of_split(run: &Run, stream: &Stream) -> bool {
     let op = run.op(stream);
     op.mode == OpMode::Split || matches!(Class::of(op), Class::Wait | Class::HandOver)
-}
-
-/// Returns the number of processes that make any calls on each file.
-fn users(run: &Run) -> FxHashMap<FileId, usize> {
-    let mut count: FxHashMap<FileId, usize> = FxHashMap::default();
-    let mut files: Vec<FileId> = Vec::new();
-    for process in &run.processes {
-        files.clear();
-        files.extend(process.streams.iter().map(|stream| stream.file));
-        files.sort_unstable();
-        files.dedup();
-        files.iter().for_each(|file| *count.entry(*file).or_default() += 1);
-    }
-    count
 }
 
 fn spread(usual: &FxHashMap<Kind, Usual>) -> f64 {

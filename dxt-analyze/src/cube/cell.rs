@@ -4,6 +4,9 @@ use crate::cube::reading::sums::Sums;
 use crate::cube::reading::usual::size_class;
 use crate::model::{Class, FileId, ProcessId, StreamIx};
 
+/// OST indices of storage targets. Most calls reach few, and a large run has hundreds of thousands of cells.
+pub(super) type Targets = smallvec::SmallVec<[u32; 4]>;
+
 /// Calls of one process and stream (one operation on one file) with similar size and the same storage targets, in one time window.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -18,7 +21,7 @@ pub struct Cell {
     /// Size octave: bit length of the bytes per call.
     pub size: u8,
     /// OST indices of the storage targets that the calls reach; empty if they reach most of the file's targets, or if unknown.
-    pub targets: Vec<u32>,
+    pub targets: Targets,
     /// Operation class of the calls: read, write, open, ...
     pub class: Class,
     /// True if the calls reach the kernel: POSIX and C streams, and libraries whose inner calls are not recorded.

@@ -1,6 +1,7 @@
 //! Storage targets (OSTs) on which files lie, and those that calls reach.
 
 use super::Cube;
+use super::cell::Targets;
 use crate::cube::reading::sums::NO_TARGET;
 use crate::model::{FileId, FileLayout, Run, Stream};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,15 +49,15 @@ pub(super) fn targets(
     stream: &Stream,
     first: u32,
     length: u64,
-) -> Vec<u32> {
+) -> Targets {
     let layout = layouts.get(stream.file.index()).and_then(Option::as_ref);
     let has = layout.and_then(|layout| layout.layout.components.iter().find(|of| of.targets.contains(&first)));
-    let Some(component) = has.filter(|_| first != NO_TARGET) else { return Vec::new() };
+    let Some(component) = has.filter(|_| first != NO_TARGET) else { return Targets::new() };
     let all = &component.targets;
     let count = usize::try_from(length.div_ceil(component.stripe_size.max(1))).unwrap_or(usize::MAX).max(1);
     let begin = all.iter().position(|target| *target == first).unwrap_or(0);
     if all.len() > 1 && count > 1 && count * 2 > all.len() && all.len() * 2 > known {
-        return Vec::new();
+        return Targets::new();
     }
     (0..count.min(all.len())).filter_map(|next| all.get((begin + next) % all.len()).copied()).collect()
 }

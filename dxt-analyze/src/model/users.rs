@@ -30,6 +30,25 @@ impl FileRanks {
 }
 
 impl Run {
+    /// Returns the number of processes that make any calls on each file, by [`FileId`].
+    #[must_use]
+    pub fn users(&self) -> Vec<u32> {
+        let mut count = vec![0_u32; self.files.len()];
+        let mut files: Vec<FileId> = Vec::new();
+        for process in &self.processes {
+            files.clear();
+            files.extend(process.streams.iter().map(|stream| stream.file));
+            files.sort_unstable();
+            files.dedup();
+            for file in &files {
+                if let Some(of) = count.get_mut(file.index()) {
+                    *of += 1;
+                }
+            }
+        }
+        count
+    }
+
     /// Returns the number of ranks that `process` stands for on `file`, through `layer`: 1 for a single process. If a reduced record has no
     /// number, as in some Darshan logs, the result is all of its ranks. With `None` for any layer, the result is a lower bound: ranks that
     /// used one layer may differ from those that used another.

@@ -82,7 +82,7 @@ impl Outside {
                  targets (`lfs setstripe -c 8 DIR`)"
             }
             (false, true, true) => {
-                "use larger selections, whole chunks and the data set's own datatype: besides moving bytes, HDF5 writes fill values, compresses, converts, sets an \
+                "use larger selections, whole chunks and the data set's own datatype: in a call HDF5 also fills new chunks with fill values, compresses, converts, sets an \
                  MPI file view per call and waits for the slowest rank"
             }
             (false, false, true) if self.alone => {

@@ -229,7 +229,7 @@ impl SlowUnit {
             first.about = self.about.clone();
         }
         let more = self.more.iter().take(NAMED_EXAMPLES);
-        evidence.extend(more.map(|(unit, about)| Evidence::of(format!("among them: {}", unit.name()), about.clone())));
+        evidence.extend(more.map(|(unit, about)| Evidence::of(format!("also slow: {}", unit.name()), about.clone())));
         evidence.extend(indistinguishable(&self.unit, &self.either));
         Words::of(title, evidence, hint)
     }

@@ -164,7 +164,7 @@ pub(crate) fn serialized_threads(facts: &Threads) -> Words {
         facts.process
     );
     let words = format!(
-        "{} in I/O calls, summed over all threads, and nearly as much run time: {busy} with at least one thread in a call; {} in the busiest thread",
+        "the threads' I/O calls take {} in total, of which the busiest thread has {}; at least one thread is in a call for {busy} of the run time, so that calls hardly overlap",
         units::duration(facts.sum_ns),
         units::duration(facts.most_ns)
     );

@@ -23,7 +23,7 @@ use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
 /// Minimum of the limit on the number of cells (sums over similar calls) of a process, however many processes there are.
-const FEWEST: usize = 16;
+const FEWEST: usize = 8;
 /// Number of cells (sums over similar calls) that take as much memory as one stream's sums by part of the file. Stream: one operation on
 /// one file.
 const PER_PARTS: usize = 16;
@@ -42,6 +42,9 @@ pub struct Cells<'a> {
     layouts: &'a [Option<FileLayout>],
     /// By process and stream: true if the stream's calls are summed.
     looked_at: Vec<Vec<bool>>,
+    /// By file: true if parts of the file can be slow. If only one of several processes uses a file, its parts cannot be distinguished from
+    /// time windows.
+    in_parts: Vec<bool>,
     /// By process: number in the trace of each communicator that contains all ranks, and its identity across processes.
     communicators: Vec<FxHashMap<i64, Who>>,
     depths: Depths,
@@ -71,6 +74,7 @@ impl<'a> Cells<'a> {
             usual,
             layouts,
             looked_at: run.processes.iter().map(of).collect(),
+            in_parts: run.users().iter().map(|users| *users > 1 || run.processes.len() == 1).collect(),
             communicators: run.processes.iter().map(|process| of_all(process, run.ranks())).collect(),
             depths: Depths::new(run.length_ns(), layouts),
             limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
@@ -302,7 +306,8 @@ impl Analysis for Cells<'_> {
             let class = Class::of(block.run.op(stream));
             let mut like = self.like(stream, 0);
             mine.add_all(stretch, shift);
-            let any = stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
+            let in_parts = self.in_parts.get(stream.file.index()).is_some_and(|&is| is);
+            let any = in_parts && stretch.rows().any(|row| row.length > 0 && row.offset >= 0);
             let mut parts = if any { parts_of(&mut partial.parts, stretch.stream, limit) } else { None };
             for row in stretch.rows() {
                 let at = row.start.saturating_add(shift);

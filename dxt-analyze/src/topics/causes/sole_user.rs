@@ -61,7 +61,7 @@ fn alone_on(cube: &Cube<'_>, slow: &Effect) -> Option<SoleUser> {
     let all = || of_classes(cube, slow);
     let first = all().find(|cell| slow.more.is_empty() && slow.unit.has(cube, cell))?;
     let (process, [target]) = (first.process, first.targets.as_slice()) else { return None };
-    let both = |cell: &Cell| (cell.process == process, cell.targets == [*target]);
+    let both = |cell: &Cell| (cell.process == process, cell.targets.as_slice() == [*target]);
     let either = |cell: &Cell| cell.process == process || cell.targets.contains(target);
     if all().filter(|cell| either(cell)).any(|cell| both(cell) != (true, true)) {
         return None;

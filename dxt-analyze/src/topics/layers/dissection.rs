@@ -1,7 +1,7 @@
 //! Breaks the time in MPI-IO and HDF5 calls down into calls of lower layers: over the whole job by kind of call, and by rank.
 
 use super::pass::Partial;
-use crate::model::{Op, Process, Run, Stream};
+use crate::model::{Op, Process, ProcessId, Run, Stream};
 use crate::shared::layer_calls::{CallSum, Form, Kind, Made};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -123,22 +123,23 @@ pub fn calls(run: &Run, partial: &Partial) -> Vec<CallRow> {
 /// Returns one row per process that called MPI-IO or HDF5, slowest first.
 #[must_use]
 pub fn ranks(run: &Run, partial: &Partial) -> Vec<RankRow> {
-    let mut rows: Vec<RankRow> = run.processes.iter().map(|process| empty(run, process)).collect();
-    for (&(process, stream), made) in &partial.made {
-        let (Some(row), Some(def)) = (rows.get_mut(process.index()), run.process(process)) else {
-            continue;
-        };
-        if let Some(stream) = def.stream(stream) {
-            row.add(run.op(stream), made);
+    let mut rows: BTreeMap<ProcessId, RankRow> = BTreeMap::new();
+    for (&(number, stream), made) in &partial.made {
+        let Some(process) = run.process(number) else { continue };
+        if let Some(stream) = process.stream(stream) {
+            rows.entry(number).or_insert_with(|| empty(run, process)).add(run.op(stream), made);
         }
     }
-    for (row, process) in rows.iter_mut().zip(&run.processes) {
+    for (number, process) in run.numbered_processes() {
         for missing in &process.missing {
             let stream = process.stream_with_id(missing.stream);
             if let Some(stream) = stream.filter(|stream| !stream.failed && stream.chosen) {
-                row.add_folded(stream, run.op(stream), missing);
+                rows.entry(number).or_insert_with(|| empty(run, process)).add_folded(stream, run.op(stream), missing);
             }
         }
+    }
+    let mut rows: Vec<RankRow> = rows.into_values().collect();
+    for row in &mut rows {
         row.mpiio_rest_ns = row.mpiio.rest_ns();
         row.hdf5_rest_ns = row.hdf5.rest_ns();
     }

@@ -72,8 +72,8 @@ pub struct FileAudit {
     pub not_placed: u64,
     /// Number of operations that begin in a layout component stored on the metadata target.
     pub on_metadata: u64,
-    /// Totals by storage target; key `None` collects bytes whose target the layout does not name.
-    pub targets: FxHashMap<Option<u32>, TargetSum>,
+    /// Totals by storage target, sorted; target `None` has the bytes whose target the layout does not name.
+    pub targets: Vec<(Option<u32>, TargetSum)>,
     /// Durations of aligned and of unaligned operations on the file, by size.
     pub pace: Pace,
 }
@@ -118,7 +118,10 @@ impl FileAudit {
     }
 
     fn target(&mut self, target: Option<u32>, sum: &TargetSum) {
-        self.targets.entry(target).or_default().add(sum);
+        match self.targets.binary_search_by_key(&target, |(of, _)| *of) {
+            Ok(at) => self.targets[at].1.add(sum),
+            Err(at) => self.targets.insert(at, (target, *sum)),
+        }
     }
 }
 

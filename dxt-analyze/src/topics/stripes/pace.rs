@@ -60,6 +60,8 @@ impl Pace {
     #[inline]
     fn samples(&mut self, class: Class) -> &mut [Sample; 2] {
         let index = self.0.iter().position(|(known, _)| *known == class).unwrap_or_else(|| {
+            // A job may have a million files, most of them with calls of one size.
+            self.0.reserve_exact(1);
             self.0.push((class, [Sample::default(); 2]));
             self.0.len() - 1
         });

@@ -112,12 +112,11 @@ fn file_part(
     sharing: SharingPart,
     stripes: Vec<StripePart>,
 ) -> FilePart {
-    let mut targets: Vec<TargetPart> = audit
+    let targets: Vec<TargetPart> = audit
         .targets
         .iter()
         .map(|(ost, sum)| TargetPart { ost: *ost, operations: sum.operations, bytes: sum.bytes, time_ns: sum.time_ns })
         .collect();
-    targets.sort_by_key(|target| target.ost);
     let imbalance = imbalance(layout, &targets);
     let layout = LayoutPart::of(layout);
     FilePart {

@@ -97,13 +97,13 @@ pub(crate) fn uneven_rounds(
     lost: Option<LostOn>,
 ) -> Words {
     let title = format!(
-        "in {} of {} of processes ({processes} each), one process {}s {times:.1} times its group's mean bytes, and the others wait",
+        "in {} of {} of processes that are started together ({processes} each), one process {}s {times:.1} times its group's mean bytes, and the others wait",
         show::count(uneven),
         show::counted(rounds, "group"),
         class.singular()
     );
     let hint = "balance the bytes: split the work into smaller parts, and give each process that is free the next one";
-    let sentence = "a group here: processes that a parent starts together, when those of the previous group have ended";
+    let sentence = "a parent process starts each group when the processes of the previous group have ended";
     Words::new(title, hint).with(sentence, about).on(lost)
 }
 

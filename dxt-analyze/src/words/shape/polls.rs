@@ -97,8 +97,8 @@ pub(crate) struct Polled<'a> {
 /// Formats the finding that processes poll for locks or files of other processes.
 pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
     let longest = show::duration(of.longest_ns);
-    let each = of.who.agree("in total", "each at most");
-    let start = format!("{} for {longest} {each} until", of.who.does("polls", "poll"));
+    let (up_to, each) = (of.who.agree("", "up to "), of.who.agree("in total", "each"));
+    let start = format!("{} for {up_to}{longest} {each} until", of.who.does("polls", "poll"));
     let (remove, release, create) =
         if of.file.is_some() { ("removes", "releases", "creates") } else { ("remove", "release", "create") };
     let others = if of.file.is_some() { "another process" } else { "other processes" };
@@ -171,7 +171,7 @@ pub(crate) fn found_late(of: &FoundLate, about: About) -> Words {
     let hint = "let the process that creates the file send a message (MPI, a pipe, a socket), or use inotify(7) if both processes are on one node; or poll more often at first, with pauses \
                 that grow";
     let sentence = format!(
-        "{} from creation of the file to the query that finds it, summed over {} (at most {} per process); {} find no file yet; a file counts as \
+        "{} from creation of the file to the query that finds it, summed over {} (in one process up to {}); {} find no file yet; a file counts as \
          created when another process's first call on it ends; whether processes compute while they wait is not recorded",
         show::duration(of.late_ns),
         show::counted(of.waits, "wait"),

@@ -119,14 +119,14 @@ pub(crate) fn same_bytes(row: &SameBytes, times: Option<f64>) -> Words {
 /// different stripe sizes; `None` if one size suits all parts.
 pub(crate) fn stripe_size(row: &StripeRow, command: Option<&str>) -> Words {
     let title = format!(
-        "stripes of {} on {} take {:.1} times the I/O time of stripes of {} (cost model)",
-        units::bytes(row.stripe_bytes.unwrap_or(0)),
+        "{} has stripes of {}: I/O takes {:.1} times as long as with stripes of {}, by a cost model",
         row.file,
+        units::bytes(row.stripe_bytes.unwrap_or(0)),
         row.costs_times.unwrap_or(1.0),
         units::bytes(row.lustre_bytes)
     );
     let mut evidence = format!(
-        "requests of {} ({} in total) by {} to {}; IOSIG's cost model (docs/signatures.md) finds them cheapest if each process's data lie on {} (layout {})",
+        "requests of {} ({} in total) by {} to {}; by IOSIG's cost model (docs/signatures.md) these requests take least time if each process's data lie on {} (the model's layout {})",
         units::bytes(row.request_bytes),
         units::bytes(row.bytes),
         units::counted(row.processes, "process"),
