@@ -75,7 +75,8 @@ impl<'a> Cube<'a> {
                 let of_split = split.contains(&stream.file) && is_of_split(run, stream);
                 !library || (!has_inside && !collective && !of_split)
             };
-            let leaves = of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(&reaches_system));
+            let leaves =
+                of.parts.into_iter().filter(|(stream, _)| process.stream(*stream).is_some_and(&reaches_system));
             parts.extend(leaves.map(|(stream, of)| ((number, stream), of)));
             threads.push(of.threads);
             at_work.push(of.at_work);

@@ -322,12 +322,10 @@ impl Run {
         &self.ops[usize::from(stream.op)]
     }
 
-    /// True if the run has no ranks, and its processes run one after another for the most part: their lifetimes add up to little more than
-    /// the run's. (A shell, a launcher and a child at a time run together.)
+    /// True if the run has no ranks, and its processes run one after another for the most part, see [`Run::are_together`].
     #[must_use]
     pub fn is_sequential(&self) -> bool {
-        let lives = self.processes.iter().map(|process| process.life_ns() as f64).sum::<f64>();
-        self.ranks() == 0 && lives <= self.length_ns() as f64 * self.thresholds.treble_ratio
+        self.ranks() == 0 && !self.are_together(self.processes.iter())
     }
 
     /// True if at least half of `of`, processes of the run, are alive at one moment; false for programs that are started one after another.

@@ -163,6 +163,12 @@ impl Sums {
         Self { logs: logs.saturating_add(log(self.longest_ns)), far_calls: 1, far_ns: self.longest_ns, ..self }
     }
 
+    /// Returns the begin of the first call, ns since the job's start; `None` if unknown.
+    #[must_use]
+    pub fn first_began(&self) -> Option<u64> {
+        (self.first_at != AT_SOME_TIME).then_some(self.first_at)
+    }
+
     /// Returns the begin of the longest call, ns since the job's start, if known.
     #[must_use]
     pub fn longest_began(&self) -> Option<u64> {

@@ -195,11 +195,13 @@ codes! {
         "Pack the small files into one, or copy them to the node's own disk first.",
         "own rule: each file costs an open, a close and a short transfer";
     TEMPORARY_FILES = "DXT-V023",
-        "Files are created, used briefly and removed again.",
+        "Files are created, used and removed again.",
         "Reported if >= many_calls_min files that are removed by unlink(2) in the run (1) each move <= half_time_bytes \
          per open; (2) are each written, or neither written nor read. Saving: time of all calls on them, without \
-         outliers, less in_memory_ns per call and transfer_ns_per_byte.",
-        "Keep temporary data in memory, or reuse one file.",
+         outliers, less in_memory_ns per call and transfer_ns_per_byte. Or if larger files are written, not synced, \
+         read for >= half_share of the bytes, and then removed, and hold >= traffic_min_bytes and >= traffic_share of all bytes \
+         written. Saving: time of all calls on them, without outliers.",
+        "Keep temporary data in memory, reuse one file, or write temporary data once only.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
         "Writes to standard output or standard error wait for their reader: no storage is involved.",
@@ -227,12 +229,11 @@ codes! {
          they are read; transfer rows or blocks instead of single elements.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
     REWRITTEN = "DXT-V025",
-        "A process rewrites a small file many times.",
+        "A process rewrites a file many times.",
         "Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
-         file holds; (3) reads < 0.5 x what it writes; (4) the file holds <= block_read_bytes; the file with the \
-         largest saving is reported. Saving: time of the process's calls on the file, without outliers, x (1 - 1 / \
-         many_calls_min).",
-        "Write the file less often, or only what has changed.",
+         file holds; (3) the file holds <= block_read_bytes, or the process reads >= half_share x what it writes; the file with the largest saving is reported. Saving: time \
+         of the process's calls on the file, without outliers, x (1 - 1 / many_calls_min).",
+        "Keep the content in memory, and write the file less often, or only what has changed.",
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",
         "The program alternates between computing and I/O, and nothing else explains its I/O time.",

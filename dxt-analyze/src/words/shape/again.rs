@@ -203,6 +203,8 @@ pub(crate) struct Rewritten<'a> {
     pub(crate) file: &'a str,
     /// Number of times that the process opens the file.
     pub(crate) opens: u64,
+    /// True if the process also reads the file about as often as it writes it.
+    pub(crate) is_read: bool,
     /// Bytes written to the file in total.
     pub(crate) written: u64,
     /// Size of the rewritten file, bytes.
@@ -213,15 +215,20 @@ pub(crate) struct Rewritten<'a> {
 
 /// Formats the finding that a process rewrites a small file many times.
 pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
+    let seldom = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
+    let (times, and_reads, hint) = if of.is_read {
+        (of.opens / 2, " and reads it as often", format!("keep the content in memory, and {seldom}"))
+    } else {
+        (of.opens, "", seldom.to_owned())
+    };
     let title = format!(
-        "{} rewrites {} {} times: {} in total for a file of {}",
+        "{} rewrites {} {} times{and_reads}: {} written in total for a file of {}",
         of.process,
         of.file,
-        show::count(of.opens),
+        show::count(times),
         show::bytes(of.written),
         show::bytes(of.bytes)
     );
-    let hint = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
     let sentence =
         format!("{} of {} in opens, writes and other calls on {}", show::duration(of.time_ns), of.process, of.file);
     Words::new(title, hint).with(sentence, about)
@@ -294,8 +301,10 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     };
     let program =
         Launched { program: "/usr/bin/rrdtool", processes: 160, files: 12, life_ns: 2_080_000_000, again_ns: 5e8 };
-    let rewritten =
-        Rewritten { process: "rank 0", file, opens: 900, written: 900 << 20, bytes: 1 << 20, time_ns: 4 << 30 };
+    let rewritten = |is_read: bool| {
+        let (written, bytes, time_ns) = (900 << 20, 1 << 20, 4 << 30);
+        super::rewritten(&Rewritten { process: "rank 0", file, opens: 900, is_read, written, bytes, time_ns }, about())
+    };
     let header = |others: u64, from: u64, records: u64| {
         let range = (from, from + 512);
         let of = Header { file, others, range, calls: 6000, records, time_ns: 4_000_000_000 };
@@ -313,7 +322,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None, None)),
         (Code::REPEATED_OPENS, reopened(None, true, opening, closing, None)),
         (Code::REPEATED_OPENS, reopened_together(file, (50, 64), 8e9, 2e9, about())),
-        (Code::REWRITTEN, super::rewritten(&rewritten, about())),
+        (Code::REWRITTEN, rewritten(false)),
+        (Code::REWRITTEN, rewritten(true)),
         (Code::HEADER_REWRITTEN, header(0, 0, 6000)),
         (Code::HEADER_REWRITTEN, header(3, 4096, 6000)),
         (Code::HEADER_REWRITTEN, header(0, 0, 0)),

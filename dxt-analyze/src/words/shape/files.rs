@@ -89,11 +89,13 @@ pub(crate) fn slow_metadata(of: &SlowMetadata<'_>, about: About, lost: Option<Lo
     }
 }
 
-/// Kind of small files, by what the program does with them.
+/// Kind of files, by what the program does with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Temporary files: written, perhaps read, and removed.
     Temporary,
+    /// Temporary files of any size: written, read back, and removed.
+    Spilled,
     /// Small files that are read once or twice.
     Read,
     /// Small files that are written once or twice.
@@ -110,6 +112,9 @@ pub(crate) struct ManyFiles {
     pub(crate) time_ns: f64,
     /// Bytes moved by calls on the small files.
     pub(crate) bytes: u64,
+    /// Bytes written to these files, and to all files.
+    pub(crate) spilled: u64,
+    pub(crate) all: u64,
     /// Number of opens and their total time, ns.
     pub(crate) opens: (u64, f64),
     /// Number of reads or writes (according to the kind of files) and their total time, ns.
@@ -132,6 +137,16 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
             },
             "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file",
         ),
+        Kind::Spilled => (
+            format!(
+                "{} of {} written are temporary: written to {}, read back and removed",
+                show::bytes(of.spilled),
+                show::bytes(of.all),
+                show::counted(of.files, "file")
+            ),
+            "keep temporary data in memory, with more memory for the step that writes them (sort: -S), or write them once only (merge all files at once, not in several passes); else put them on the \
+             node's own disk or /dev/shm (TMPDIR)",
+        ),
         Kind::Read => (
             format!("{} are opened and read individually: an open takes {open}, a read {transfer}", small()),
             "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), and read large pieces; or first copy the files to the node's own disk or /dev/shm",
@@ -145,7 +160,7 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
         "{} in {} on {} files, summed over processes; {size} read or written per open",
         show::duration(of.time_ns as u64),
         show::counted(of.calls, "call"),
-        if of.kind == Kind::Temporary { "temporary" } else { "small" }
+        if matches!(of.kind, Kind::Temporary | Kind::Spilled) { "temporary" } else { "small" }
     );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
@@ -163,7 +178,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     };
     let many = |kind: Kind, bytes: u64| {
         let (files, calls, time_ns, opens, moves) = (4000, 16_000, 24e9, (4000, 8e9), (4000, 4e9));
-        many_files(&ManyFiles { kind, files, calls, time_ns, bytes, opens, moves }, lost_sample())
+        let (spilled, all) = (bytes / 2, bytes);
+        many_files(&ManyFiles { kind, files, calls, time_ns, bytes, spilled, all, opens, moves }, lost_sample())
     };
     let names = ["open".to_owned(), "stat".to_owned()];
     vec![
@@ -176,6 +192,7 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::METADATA_SHARE, slow(Slow::Several(&names), "open", 5000, Some("files *.h5"))),
         (Code::TEMPORARY_FILES, many(Kind::Temporary, 0)),
         (Code::TEMPORARY_FILES, many(Kind::Temporary, 16 << 20)),
+        (Code::TEMPORARY_FILES, many(Kind::Spilled, 3 << 30)),
         (Code::SMALL_FILES, many(Kind::Read, 16 << 20)),
         (Code::SMALL_FILES, many(Kind::Written, 16 << 20)),
     ]

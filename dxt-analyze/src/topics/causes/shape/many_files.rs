@@ -22,13 +22,21 @@ struct Use {
     read: u64,
     written: u64,
     removed: bool,
+    /// True if the file is removed after a write to it.
+    removed_again: bool,
+    /// Begin of the first write to the file, ns since the job's start; `None` if it is not written or the time is unknown.
+    written_at: Option<u64>,
+    synced: bool,
 }
 
-/// Returns one claim (finding with its saving) per kind of small files: temporary, read, written.
+/// Returns one claim (finding with its saving) per kind of files: temporary, spilled, and small ones that are read or written.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let uses = uses(cube);
-    [Kind::Temporary, Kind::Read, Kind::Written].into_iter().filter_map(|kind| of_kind(cube, &uses, kind)).collect()
+    [Kind::Temporary, Kind::Spilled, Kind::Read, Kind::Written]
+        .into_iter()
+        .filter_map(|kind| of_kind(cube, &uses, kind))
+        .collect()
 }
 
 /// True for successful calls that the program or HDF5 makes; calls on files that MPI-IO keeps for itself do not count.
@@ -38,6 +46,7 @@ fn counts(cube: &Cube<'_>, cell: &Cell) -> bool {
 
 fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     let mut out: BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> = BTreeMap::new();
+    let mut removed: Vec<(FileId, Option<u64>)> = Vec::new();
     for cell in cube.cells.iter().filter(|cell| counts(cube, cell)) {
         let (of, processes) = out.entry(cell.file).or_default();
         add(&mut of.calls, cell.sums.calls);
@@ -50,11 +59,21 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
                 processes.insert(cell.process);
             }
             Class::Read => add(&mut of.read, cell.sums.bytes),
-            Class::Write => add(&mut of.written, cell.sums.bytes),
-            _ => {
-                let name = cube.stream(cell).map(|stream| cube.run.op(stream).name.as_str());
-                of.removed |= name == Some("unlink");
+            Class::Write => {
+                add(&mut of.written, cell.sums.bytes);
+                of.written_at = of.written_at.into_iter().chain(cell.sums.first_began()).min();
             }
+            Class::Sync => of.synced = true,
+            _ if cube.stream(cell).is_some_and(|stream| cube.run.op(stream).name == "unlink") => {
+                of.removed = true;
+                removed.push((cell.file, cell.sums.first_began()));
+            }
+            _ => {}
+        }
+    }
+    for (file, at) in removed {
+        if let Some((of, _)) = out.get_mut(&file) {
+            of.removed_again |= at.zip(of.written_at).is_some_and(|(at, written_at)| at > written_at);
         }
     }
     out.retain(|_, (of, _)| of.opens > 0);
@@ -68,11 +87,24 @@ impl Kind {
         match (file.removed, file.written > 0, file.read > 0) {
             // An empty file that is removed is a marker: its name is its content.
             (true, written, read) if small && (written || !read) => Some(Self::Temporary),
+            // A journal is synced, and an old checkpoint not read.
+            (true, true, true)
+                if file.removed_again
+                    && !file.synced
+                    && file.read as f64 >= file.written as f64 * thresholds.half_share =>
+            {
+                Some(Self::Spilled)
+            }
             (false, true, _) if small => Some(Self::Written),
             (false, false, true) if small => Some(Self::Read),
             _ => None,
         }
     }
+}
+
+/// True for files that count because they are small.
+const fn is_small(kind: Kind) -> bool {
+    matches!(kind, Kind::Read | Kind::Written)
 }
 
 fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
@@ -82,16 +114,23 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         .filter(|(_, (of, _))| Kind::of(thresholds, of) == Some(kind))
         .map(|(file, (of, _))| (*file, of))
         .collect();
-    if kind != Kind::Temporary {
+    if is_small(kind) {
         // A file that is opened far more often costs by its own opens, not by the number of files.
         let opens = (mine.len() as f64 * thresholds.some_share).max(thresholds.repeated_min as f64);
         let has_few_opens =
             |(of, processes): &(Use, BTreeSet<ProcessId>)| of.opens as f64 <= opens * processes.len().max(1) as f64;
         mine.retain(|file, _| uses.get(file).is_some_and(has_few_opens));
     }
-    let fewest =
-        if kind == Kind::Temporary { thresholds.many_calls_min as usize } else { thresholds.more_calls_min as usize };
-    if mine.len() < fewest {
+    let fewest = match kind {
+        Kind::Temporary => thresholds.many_calls_min as usize,
+        Kind::Spilled => 1,
+        Kind::Read | Kind::Written => thresholds.more_calls_min as usize,
+    };
+    let written = |of: u64, file: &Use| of.saturating_add(file.written);
+    let spilled = mine.values().fold(0, |sum, of| written(sum, of));
+    let all = uses.values().fold(0, |sum, (of, _)| written(sum, of));
+    let is_little = spilled < thresholds.traffic_min_bytes || (spilled as f64) < all as f64 * thresholds.traffic_share;
+    if mine.len() < fewest || kind == Kind::Spilled && is_little {
         return None;
     }
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));
@@ -116,6 +155,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
             closes.1 += usual;
         }
         let less = match kind {
+            Kind::Spilled => usual,
             Kind::Temporary => usual - calls * thresholds.in_memory_ns - moved * thresholds.transfer_ns_per_byte,
             // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
@@ -131,12 +171,12 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     let slow = opens.1 >= thresholds.server_ns * thresholds.some_share * opens.0 as f64;
     let in_closes =
         closes.1 >= time * thresholds.majority_share && closes.1 >= closes.0 as f64 * thresholds.slow_call_ns as f64;
-    if savings.is_empty() || kind != Kind::Temporary && (in_closes || !slow) {
+    if savings.is_empty() || is_small(kind) && (in_closes || !slow) {
         return None;
     }
     let (files, calls) = (mine.len() as u64, sum(&mine, |of| of.calls));
-    let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, opens, moves };
-    let code = if kind == Kind::Temporary { Code::TEMPORARY_FILES } else { Code::SMALL_FILES };
+    let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, spilled, all, opens, moves };
+    let code = if is_small(kind) { Code::SMALL_FILES } else { Code::TEMPORARY_FILES };
     Some(Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost)))
 }
 

@@ -1,4 +1,4 @@
-//! Small files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have
+//! Files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have
 //! changed.
 
 use crate::cube::{Cell, Cube};
@@ -36,13 +36,14 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             _ => {}
         }
     }
+    let is_read = |of: &Use| of.read as f64 >= of.written as f64 * thresholds.half_share;
     by.retain(|_, of| {
         let times = of.written as f64 / of.until.max(1) as f64;
         of.opens >= thresholds.many_calls_min
             && of.until > 0
-            && of.until <= thresholds.block_read_bytes
+            // A large file that is only written may be a checkpoint.
+            && (of.until <= thresholds.block_read_bytes || is_read(of))
             && times >= thresholds.far_ratio
-            && of.read < of.written / 2
     });
     let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
@@ -61,6 +62,7 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         process: &cube.run.process_name(process),
         file: &name,
         opens: of.opens,
+        is_read: is_read(of),
         written: of.written,
         bytes: of.until,
         time_ns: cost(&savings) as u64,
