@@ -35,7 +35,7 @@ impl Mean {
     }
 }
 
-/// Mean log slowdown of calls by unit (`K`) and process, sorted by both.
+/// Mean log slowdown of calls by process and by what is compared (`K`, such as a storage target or a time window), sorted by `K` first.
 #[derive(Clone, Debug)]
 pub(super) struct ByProcess<K>(Vec<((K, ProcessId), Mean)>);
 

@@ -276,7 +276,13 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     let (over, back) = (title("64 MiB are overwritten").title, title("64 MiB are read back").title);
     vec![
         (Code::SERIALISED, retitled(serialized(&ranks_write))),
-        (Code::INDEPENDENT, retitled(same_calls(&small, &title("2 stripes of /scratch/out are shared").title))),
+        (
+            Code::INDEPENDENT,
+            retitled(same_calls(
+                &small,
+                &title("several nodes write concurrently to the same 2 stripes of /scratch/out").title,
+            )),
+        ),
         (Code::SAME_BYTES, retitled(and_other_files(&title("all ranks read the same bytes of /scratch/in").title, 2))),
         (Code::OVERWRITTEN, scratch_data(&over, &back, Vec::new())),
         (Code::ONE_RANK, gathers(&gather, &[])),

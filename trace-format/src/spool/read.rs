@@ -145,8 +145,8 @@ impl Spool {
         info.ended_by = ENDED_BY.to_owned();
     }
 
-    /// Returns counters of calls that are not in any trace, by stream (operation on a file), with the end offset of each stream's last
-    /// call.
+    /// Returns counters of calls without segments, by stream (operation on a file), with the end offset of each stream's last call.
+    /// `in_trace`: true if the process has written a trace; the calls that are in it are left out.
     fn folded(&self, scale: &TickScale, in_trace: bool) -> BTreeMap<u32, (Counters, Previous)> {
         let under_way = u32_at(self.head.bytes(), header::CUT) != 0;
         let counts = if in_trace { Counts::InNoTraceNorTaken } else { Counts::InNoTrace { under_way } };

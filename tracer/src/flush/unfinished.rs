@@ -283,7 +283,7 @@ pub(super) fn got_its_name(directory: &Directory, name: &CStr, inode: u64, stem:
 fn named(directory: &Directory, name: &CStr, stem: &str) -> Result<Vec<u8>, String> {
     for number in 1..=TRIES {
         let target = final_name(stem, number)?;
-        // Allocates before renaming: if memory ran out afterwards, a failure would be reported for a file that has its name.
+        // Allocates before renaming: if memory ran out afterwards, a failure would be reported although the file has its final name.
         let path = directory.path_of(&target);
         match WAYS.iter().find_map(|way| way(directory.number(), name, &target)) {
             Some(Ok(())) => return Ok(path),

@@ -137,7 +137,7 @@ mod tests {
         record
     }
 
-    /// Returns the operations of a process: name, form, number of calls, bytes, time in ns.
+    /// Returns the operations of a process: name, mode (such as collective), number of calls, bytes, time in ns.
     fn done(process: &Process) -> Vec<(String, OpMode, u64, u64, u64)> {
         let ops = crate::import::darshan::ops::table(false);
         let one = |missing: &trace_format::meta::Missing| {

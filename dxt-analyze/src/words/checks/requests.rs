@@ -111,7 +111,7 @@ pub(crate) fn random_requests(
     let (order, part) = (if is_backward { "backward" } else { "random" }, percent(share));
     Words::saying(
         format!(
-            "{part} of {operation} are {order}: they begin before the end of the thread's previous {} of the file",
+            "{part} of {operation} are {order}: they jump back, to before the end of the thread's previous {} of the file",
             operation.trim_end_matches('s')
         ),
         each(files, counts("such call")),

@@ -131,9 +131,12 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
     let (title, hint) = match of.kind {
         Kind::Temporary => (
             if of.bytes == 0 {
-                format!("{} are created and removed without a read or write: {of_each} each", temporary())
+                format!(
+                    "{} are created and removed without a read or write: all calls on one take {of_each} on average",
+                    temporary()
+                )
             } else {
-                format!("{} are created, used and removed: {of_each} each", temporary())
+                format!("{} are created, used and removed: all calls on one take {of_each} on average", temporary())
             },
             "keep temporary data in memory (a buffer, a pipe, /dev/shm through TMPDIR), or reuse one file",
         ),

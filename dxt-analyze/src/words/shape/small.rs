@@ -203,10 +203,11 @@ pub(crate) fn stream_buffer(of: &StreamBuffer, about: About, lost: Option<LostOn
         "set a larger buffer before the first access: setvbuf(stream, malloc(1 << 20), _IOFBF, 1 << 20) (C++: pubsetbuf, Python: open(..., buffering=1 << 20)), and {habit}"
     );
     let sentence = format!(
-        "{} in total, {} per {} on average; stream {what} between only copy from or to the buffer",
+        "{} in total, {} per {} on average; the other stream {what} only copy {} the buffer, without a system call",
         show::bytes(of.bytes),
         each_bytes(of.bytes, of.calls),
-        of.class.singular()
+        of.class.singular(),
+        if of.class == Class::Read { "from" } else { "to" }
     );
     Words::new(title, hint).with(sentence, about).on(lost)
 }

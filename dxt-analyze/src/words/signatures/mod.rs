@@ -17,7 +17,7 @@ pub(crate) fn read_ahead(row: &AheadRow, plain_bytes: u64) -> Words {
         row.file
     );
     let evidence = format!(
-        "{} read at predictable offsets: a read takes {}, the gap to the next {} (means); plain sequential read-ahead of {} would avoid only {:.0} % of the waits and use {:.0} % of its bytes",
+        "{} read at predictable offsets: a read takes {}, the gap to the next {} (means); plain sequential read-ahead of {} would avoid only {:.0} % of the waits, and the program would use {:.0} % of the bytes read ahead",
         units::counted(row.processes, "thread"),
         units::duration(row.latency_ns),
         units::duration(row.interval_ns),

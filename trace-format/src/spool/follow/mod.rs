@@ -219,8 +219,8 @@ impl Follower {
         self.folded
     }
 
-    /// Returns the number of delivered segments that are not in the process's trace because their calls came after the trace; these
-    /// segments are in the process's next spool.
+    /// Returns the number of delivered segments that are not in the process's trace because their calls were made after it was
+    /// written; these segments are in the process's next spool.
     #[must_use]
     pub const fn taken_back(&self) -> u64 {
         self.taken_back

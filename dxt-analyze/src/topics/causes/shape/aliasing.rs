@@ -69,7 +69,8 @@ impl Begun {
         (self.count, self.last) = (self.count.saturating_add(1), Some(process));
     }
 
-    /// Adds counts from another thread's part of the trace. No process is counted twice, since one thread reads all calls of a process.
+    /// Adds counts from the part of the trace that another thread of the analyzer has read. No process is counted twice, since one thread
+    /// reads all calls of a process.
     fn join(&mut self, other: &Self) {
         self.vote(other.stripe, other.votes);
         self.count = self.count.saturating_add(other.count);

@@ -11,7 +11,7 @@ use crate::thresholds::Thresholds;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape::{self as words, Kind};
 use std::collections::{BTreeMap, BTreeSet};
-use trace_format::op::OpClass;
+use trace_format::op::{Layer, OpClass};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
@@ -33,10 +33,13 @@ struct Use {
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let uses = uses(cube);
-    [Kind::Temporary, Kind::Spilled, Kind::Read, Kind::Written]
-        .into_iter()
-        .filter_map(|kind| of_kind(cube, &uses, kind))
-        .collect()
+    let written = |all: u64, (of, _): &(Use, BTreeSet<ProcessId>)| all.saturating_add(of.written);
+    let all = uses.values().fold(0, written);
+    let spilled = uses.values().filter(|(of, _)| of.is_spilled(&cube.run.thresholds)).fold(0, written);
+    let thresholds = &cube.run.thresholds;
+    let spills = spilled >= thresholds.traffic_min_bytes && spilled as f64 >= all as f64 * thresholds.traffic_share;
+    let of_kind = |kind| of_kind(cube, &uses, kind, if spills { [spilled, all] } else { [0, all] });
+    [Kind::Temporary, Kind::Spilled, Kind::Read, Kind::Written].into_iter().filter_map(of_kind).collect()
 }
 
 /// True for successful calls that the program or HDF5 makes; calls on files that MPI-IO keeps for itself do not count.
@@ -63,7 +66,7 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
                 add(&mut of.written, cell.sums.bytes);
                 of.written_at = of.written_at.into_iter().chain(cell.sums.first_began()).min();
             }
-            Class::Sync => of.synced = true,
+            Class::Sync => of.synced |= cube.stream(cell).is_some_and(|of| cube.run.op(of).layer != Some(Layer::Stdio)),
             _ if cube.stream(cell).is_some_and(|stream| cube.run.op(stream).name == "unlink") => {
                 of.removed = true;
                 removed.push((cell.file, cell.sums.first_began()));
@@ -80,23 +83,22 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     out
 }
 
-impl Kind {
-    /// Returns the kind of a small file (temporary, written or read); `None` if the file is not small.
-    fn of(thresholds: &Thresholds, file: &Use) -> Option<Self> {
-        let small = file.read.saturating_add(file.written) / file.opens.max(1) <= thresholds.half_time_bytes;
-        match (file.removed, file.written > 0, file.read > 0) {
+impl Use {
+    /// True if the file holds data for which there is no room in memory. (A journal is synced, and an old checkpoint not read.)
+    fn is_spilled(&self, thresholds: &Thresholds) -> bool {
+        self.removed_again && !self.synced && self.read as f64 >= self.written as f64 * thresholds.half_share
+    }
+
+    /// Returns the kind of the file (temporary, spilled, small and written or read); `None` if it is none of these. `spills`: true if the
+    /// program spills data to files.
+    fn kind(&self, thresholds: &Thresholds, spills: bool) -> Option<Kind> {
+        let small = self.read.saturating_add(self.written) / self.opens.max(1) <= thresholds.half_time_bytes;
+        match (self.removed, self.written > 0, self.read > 0) {
+            (true, true, _) if spills && self.is_spilled(thresholds) => Some(Kind::Spilled),
             // An empty file that is removed is a marker: its name is its content.
-            (true, written, read) if small && (written || !read) => Some(Self::Temporary),
-            // A journal is synced, and an old checkpoint not read.
-            (true, true, true)
-                if file.removed_again
-                    && !file.synced
-                    && file.read as f64 >= file.written as f64 * thresholds.half_share =>
-            {
-                Some(Self::Spilled)
-            }
-            (false, true, _) if small => Some(Self::Written),
-            (false, false, true) if small => Some(Self::Read),
+            (true, written, read) if small && (written || !read) => Some(Kind::Temporary),
+            (false, true, _) if small => Some(Kind::Written),
+            (false, false, true) if small => Some(Kind::Read),
             _ => None,
         }
     }
@@ -107,11 +109,16 @@ const fn is_small(kind: Kind) -> bool {
     matches!(kind, Kind::Read | Kind::Written)
 }
 
-fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>, kind: Kind) -> Option<Claim> {
+fn of_kind(
+    cube: &Cube<'_>,
+    uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
+    kind: Kind,
+    [spilled, all]: [u64; 2],
+) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
     let mut mine: BTreeMap<FileId, &Use> = uses
         .iter()
-        .filter(|(_, (of, _))| Kind::of(thresholds, of) == Some(kind))
+        .filter(|(_, (of, _))| of.kind(thresholds, spilled > 0) == Some(kind))
         .map(|(file, (of, _))| (*file, of))
         .collect();
     if is_small(kind) {
@@ -126,11 +133,7 @@ fn of_kind(cube: &Cube<'_>, uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
         Kind::Spilled => 1,
         Kind::Read | Kind::Written => thresholds.more_calls_min as usize,
     };
-    let written = |of: u64, file: &Use| of.saturating_add(file.written);
-    let spilled = mine.values().fold(0, |sum, of| written(sum, of));
-    let all = uses.values().fold(0, |sum, (of, _)| written(sum, of));
-    let is_little = spilled < thresholds.traffic_min_bytes || (spilled as f64) < all as f64 * thresholds.traffic_share;
-    if mine.len() < fewest || kind == Kind::Spilled && is_little {
+    if mine.len() < fewest {
         return None;
     }
     let (mut savings, mut time, mut opens, mut moves) = (Savings::new(), 0.0, (0_u64, 0.0), (0_u64, 0.0));

@@ -1,18 +1,4 @@
-//! Findings about the shape of the I/O, regardless of the process that does it: one module each.
-//!
-//! * Uneven work: [`uneven`]: bytes of ranks; [`rounds`]: of processes in rounds; [`longer`], [`longer_together`]: time in calls of one
-//!   rank, of several; [`slow_thread`]; [`shared_records`]: files with a record of the slowest rank only; [`late`], [`late_to_open`],
-//!   [`sync_point_late`]: stragglers ([`who_is_late`]).
-//! * Waits: [`one_by_one`]: serialized ranks; [`queue`]: too few targets ([`placed`]); [`locks`]; [`aliasing`]; [`shared_block`]: a block
-//!   that all read, [`behind_block`]: calls behind its readers; [`long_collective`]; [`polled`], [`found_late`]: files of others;
-//!   [`syncs`]; [`past_cache`]: O_SYNC or O_DIRECT; [`standard_output`]: a reader of standard output; [`cpu_wait`]: for a processor.
-//! * Small requests: [`tiny`]; [`tiny_collective`]; [`independent`]: of MPI-IO; [`stream_buffer`]: of C streams; [`filling`]: reads for
-//!   partly written blocks; [`seeks`]; [`put_together`]: saving of larger requests; [`whole_files`]: requests as long as their file.
-//! * Repeated work: [`asked_again`]: metadata queries; [`read_again`]: bytes, by counters; [`reopened`], [`mpiio_reopened`],
-//!   [`hdf5_reopened`]; [`launched`]: the same program for each item; [`rewritten`]; [`read_before`]: blocks read and then overwritten;
-//!   [`hdf5_flushed`]; [`hdf5_amplified`].
-//! * Metadata: [`slow_metadata`]; [`many_files`]; [`header`]: rewritten between records; [`hdf5_metadata`]: separately on each rank.
-//! * Aggregators: [`one_aggregator`]: limited by a hint; [`many_aggregators`]: serialized.
+//! Findings about the shape of the I/O, regardless of the process that does it: one module each; its first line says what it finds.
 
 pub mod aliasing;
 pub mod asked_again;
