@@ -242,6 +242,11 @@ impl<'a> Cube<'a> {
             let usual = of_kind.get(&group.0).copied().unwrap_or_default();
             cell.above_kind -= usual;
             cell.usual_of_kind_ns = usual.exp();
+            // Calls that do not even reach the page cache, such as most of those on C streams, say nothing of who is slow.
+            if cell.time_ns() < cell.sums.calls as f64 * self.run.thresholds.in_memory_ns {
+                cell.above = cell.above.min(0.0);
+                cell.above_kind = cell.above_kind.min(0.0);
+            }
         }
     }
 }

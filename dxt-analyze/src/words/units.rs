@@ -198,7 +198,7 @@ impl SlowUnit {
             }
             // Many ranks are named as ranges, e.g. 0-31.
             Some(ranks) if self.more.len() >= NAMED_EXAMPLES => name = format!("ranks {}", units::ranges(ranks)),
-            _ => others(&self.more).iter().for_each(|other| name.push_str(&format!(", {other}"))),
+            _ => name = list(&[vec![name], others(&self.more)].concat()),
         }
         match others(&self.either).as_slice() {
             [] => name,
