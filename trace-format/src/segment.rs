@@ -19,6 +19,13 @@ pub const MAX_STREAMS: u32 = 1 << 24;
 /// Value of [`Segment::offset`] for operations without a file offset (open, close, sync, a read from a terminal).
 pub const NO_OFFSET: i64 = -1;
 
+/// Returns the value of [`Segment::offset`] for a rename, which keeps 62 bits of the hash of the file's new path (see
+/// [`crate::meta::path_hash`]). It is below [`NO_OFFSET`], so that nobody takes it for a position.
+#[must_use]
+pub const fn renamed_to(path_hash: u64) -> i64 {
+    NO_OFFSET - 1 - (path_hash >> 2).cast_signed()
+}
+
 /// Start and end of calls that are not timed. Not 0, because an `end` of 0 in the tracer's memory marks an empty slot.
 pub const NO_TIME: u64 = 1;
 

@@ -11,6 +11,7 @@ use crate::cube::reading::cells::{OfProcess, looked_at};
 use crate::cube::reading::episodes;
 use crate::cube::reading::parts::Parts;
 use crate::cube::reading::read_before;
+use crate::cube::reading::renamed;
 use crate::cube::reading::slots::{SLOTS, Slots};
 use crate::cube::reading::sums::{Key, NO_TARGET, Sums, coarse};
 use crate::cube::reading::threads::Threads;
@@ -190,6 +191,7 @@ impl<'a> Cube<'a> {
             found: Vec::new(),
             read_before: read_before::Partial::default(),
             repeated: episodes::Partial::default(),
+            renamed: renamed::Partial::default(),
             grow_with_depth: Vec::new(),
             served: BTreeMap::new(),
             busy: BTreeMap::new(),

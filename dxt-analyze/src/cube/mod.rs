@@ -27,6 +27,7 @@ use crate::cube::reading::at_work::AtWork;
 use crate::cube::reading::episodes;
 use crate::cube::reading::questions::Found;
 use crate::cube::reading::read_before;
+use crate::cube::reading::renamed;
 use crate::cube::reading::served::Served;
 use crate::cube::reading::slots::Slots;
 use crate::cube::reading::threads::Threads;
@@ -86,6 +87,8 @@ pub struct Cube<'a> {
     pub read_before: read_before::Partial,
     /// By process and stream: time of calls that the process repeats after each open of their file, ns.
     pub repeated: episodes::Partial,
+    /// New names of renamed files, by process and file.
+    pub renamed: renamed::Partial,
     /// Stripe count by file, if the layout is known.
     pub stripes: FxHashMap<FileId, u32>,
     /// Classes (read, write) whose calls take longer the more calls are in flight on their storage target.

@@ -2,11 +2,11 @@
 //! all other windows.
 
 use super::unit::{Member, Unit};
-use crate::cube::{Cube, weighted_quantile};
-use crate::model::Class;
+use crate::cube::{Cell, Cube, weighted_quantile};
+use crate::model::{Class, FileId};
 use crate::shared::outlier_test::{Odd, PrefixSums, against, slow_sets};
 use crate::thresholds::Thresholds;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A slow range of time windows.
@@ -56,9 +56,31 @@ pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: 
                 || growing(thresholds, &values).is_some());
         let part = if grows { cube.run.thresholds.most_share } else { cube.run.thresholds.majority_share };
         let calls = calls.get(range)?.iter().sum();
-        (lasts(cube, unit) && does_less(cube, unit, class, part)).then_some(SlowRange { unit, odd, calls, grows })
+        let is = lasts(cube, unit) && does_less(cube, unit, class, part) && has_peers(cube, unit, class);
+        is.then_some(SlowRange { unit, odd, calls, grows })
     };
     ranges.into_iter().filter_map(slow).collect()
+}
+
+/// True if most of the time of the class's calls in the window range `unit` is on files, or in folders, that have such calls at other times,
+/// too. A program without ranks mostly does one kind of work after another: its calls on files of a later step are no peers of those at its start.
+fn has_peers(cube: &Cube<'_>, unit: Unit, class: Class) -> bool {
+    if cube.run.ranks() > 0 {
+        return true;
+    }
+    let place = |cell: &Cell| cube.folders.of(cell.file).ok_or(cell.file);
+    let mut inside: BTreeMap<Result<u32, FileId>, f64> = BTreeMap::new();
+    let mut outside: BTreeSet<Result<u32, FileId>> = BTreeSet::new();
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
+        if unit.has(cube, cell) {
+            *inside.entry(place(cell)).or_default() += cell.time_ns();
+        } else {
+            outside.insert(place(cell));
+        }
+    }
+    let all: f64 = inside.values().sum();
+    let with_peers: f64 = inside.iter().filter(|(place, _)| outside.contains(place)).map(|(_, ns)| ns).sum();
+    with_peers >= all * cube.run.thresholds.half_share
 }
 
 fn slot(members: &[Member], at: usize) -> u16 {

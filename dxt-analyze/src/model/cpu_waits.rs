@@ -11,7 +11,8 @@ pub struct Interval {
     pub end: u64,
     /// Time on a processor.
     pub run_ns: u64,
-    /// Time ready but waiting for a processor, at most the length of the interval.
+    /// Time ready but waiting for a processor that another thread took, at most the length of the interval. Waits behind a sleep are left out:
+    /// without the call that sleeps (a sync, a read of storage), they would not be.
     pub wait_ns: u64,
     /// Number of times that another thread took the processor from this one.
     pub taken: u64,
@@ -66,8 +67,11 @@ impl CpuWaits {
                 let (length, most) = (whole.saturating_sub(begin), end.saturating_sub(begin));
                 let part = |ns: u64| u128::from(ns.min(length)) * u128::from(most) / u128::from(length.max(1));
                 let part = |ns: u64| u64::try_from(part(ns)).unwrap_or(most);
-                let (run_ns, wait_ns) = (part(two[1].run_ns - two[0].run_ns), part(two[1].wait_ns - two[0].wait_ns));
-                Interval { begin, end, run_ns, wait_ns, taken: two[1].involuntary - two[0].involuntary }
+                let (taken, slept) = (two[1].involuntary - two[0].involuntary, two[1].voluntary - two[0].voluntary);
+                let waits = u128::from(two[1].wait_ns - two[0].wait_ns) * u128::from(taken.max(1));
+                let wait_ns = waits / u128::from(taken.saturating_add(slept).max(1));
+                let wait_ns = part(u64::try_from(wait_ns).unwrap_or(u64::MAX));
+                Interval { begin, end, run_ns: part(two[1].run_ns - two[0].run_ns), wait_ns, taken }
             };
             let of: Vec<Interval> = sums.windows(2).map(between).filter(|of| of.end > of.begin).collect();
             (thread.tid, of)

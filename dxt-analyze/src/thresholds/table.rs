@@ -356,6 +356,9 @@ thresholds! {
     system_call_ns: f64 = 1_000.0, "ns",
         "Time of a system call that moves no bytes and reaches no storage, such as a seek.",
         "ours";
+    start_ns: u64 = 10_000_000, "ns",
+        "Maximum time that the start of a process is assumed to take.",
+        "ours: fork, exec and the libraries of a small program";
     in_memory_ns: f64 = 2_000.0, "ns",
         "Time of a call that only reaches the page cache, without the time to copy the bytes.",
         "ours: one system call";

@@ -28,7 +28,7 @@ pub(crate) use hdf5_objects::{Hdf5Id, Hdf5Object, forget_all as forget_hdf5_obje
 pub(crate) use manner::Manner;
 pub(crate) use mpi_files::{MpiFile, add as add_mpi_file, find as find_mpi_file, remove as remove_mpi_file};
 pub(crate) use mpi_requests::{Held, MpiRequest, Submitted, add as add_mpi_request, none as no_mpi_requests};
-pub(crate) use names::{failed_canonical, failed_name, named};
+pub(crate) use names::{failed_canonical, failed_name, hash_of_new_name, named};
 pub(crate) use resolve::{
     Opened, PATH_BYTES, canonical_path, descriptor, file_of, opened, read_layouts_again, real_path,
 };

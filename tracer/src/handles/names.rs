@@ -11,6 +11,7 @@ use crate::registry::{self, File, Identity, Verdict};
 use libc::{c_char, c_int};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
+use trace_format::meta::path_hash;
 
 /// Maximum number of file records for names on which calls failed, so that a search along a path (like PATH) cannot fill the table.
 const MOST_FAILED_NAMES: u32 = 1 << 14;
@@ -128,14 +129,24 @@ fn with_path(
     if name.is_empty() && at >= 0 {
         return super::resolve::descriptor(at).and_then(|target| target.file());
     }
-    let Some(mut path) = Loan::take() else {
+    let found = with_absolute(at, name, |path| if is_recorded(path) { find(path) } else { None });
+    if found.is_none() {
         Note::Name.count();
-        return None;
-    };
-    let Some((length, _)) = paths::absolute(at, name, &mut *path, Moment::now()) else {
-        Note::Name.count();
-        return None;
-    };
-    let path = &path[..length];
-    if is_recorded(path) { find(path) } else { None }
+    }
+    found.flatten()
+}
+
+/// Calls `with` with the absolute path of `name`, relative to the directory `at`; returns `None` if the path is not known.
+fn with_absolute<T>(at: c_int, name: &[u8], with: impl FnOnce(&[u8]) -> T) -> Option<T> {
+    let mut path = Loan::take()?;
+    let (length, _) = paths::absolute(at, name, &mut *path, Moment::now())?;
+    Some(with(&path[..length]))
+}
+
+/// Returns the hash of the absolute path of `name`, to which a call has renamed a file, relative to the directory `at`; `None` if it is not
+/// known. May change errno.
+pub(crate) fn hash_of_new_name(at: c_int, name: *const c_char) -> Option<u64> {
+    // SAFETY: the kernel has read the string.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    with_absolute(at, name, path_hash)
 }

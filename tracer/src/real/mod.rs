@@ -87,9 +87,10 @@ pub(crate) fn none<T: Nothing>() -> T {
 ///
 /// `hooks! { TABLE, missing = value, with Count = c_int | i64; [name, alias; large name, alias](count: Count, ...) -> ...; }` defines
 /// functions with int counts in `TABLE`, and functions with 64-bit counts (MPI 4.0, 19.2) in `large::TABLE`. Names after `;` are optional.
+/// Where the library lacks a function with 64-bit counts, the function with int counts is called: the module has to import `narrow`.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
-     $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+     $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+ $(=> $small:ident)?] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
         pub(crate) static $table: &[&$crate::real::Slot] = &[$( $(&slots::$name.0,)+ )+];
 
         #[expect(non_upper_case_globals, reason = "a slot has its symbol's name")]
@@ -100,26 +101,37 @@ macro_rules! hooks {
             )+ )+
         }
 
-        $( $crate::real::hooks!(@names [$($name),+] [$($why)?] [$(#[$doc])*] $args -> $ret, $missing, |$real| $body); )+
+        $( $crate::real::hooks!(@names [$($name),+] [$($why)?] [$(#[$doc])*] $args -> $ret, [$($small)?] $missing, |$real| $body); )+
     };
     ($table:ident, missing = $missing:expr, with $($type:ident = $int:ty | $wide:ty),+;
-     $( $(#[$doc:meta])* [$($name:ident),+ $(; $($wide_name:ident),+)?] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
+     $( $(#[$doc:meta])* [$first:ident $(, $name:ident)* $(; $($wide_name:ident),+)?] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
         $( type $type = $int; )+
-        $crate::real::hooks! { $table, missing = $missing; $( $(#[$doc])* [$($name),+] $args -> $ret = |$real| $body; )+ }
+        $crate::real::hooks! { $table, missing = $missing; $( $(#[$doc])* [$first $(, $name)*] $args -> $ret = |$real| $body; )+ }
 
         pub(super) mod large {
             use super::*;
 
             $( type $type = $wide; )+
-            $crate::real::hooks! { $table, missing = $missing; $( $( [$($wide_name),+] $args -> $ret = |$real| $body; )? )+ }
+            $crate::real::hooks! { $table, missing = $missing; $( $( [$($wide_name),+ => $first] $args -> $ret = |$real| $body; )? )+ }
         }
     };
-    (@names [$($name:ident),+] $why:tt $docs:tt $args:tt -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+    (@names [$($name:ident),+] $why:tt $docs:tt $args:tt -> $ret:ty, $small:tt $missing:expr, |$real:ident| $body:expr) => {
         $(
-            $crate::real::hooks!(@one $name $docs $args -> $ret, $missing, |$real| $body);
+            $crate::real::hooks!(@one $name $docs $args -> $ret, $small $missing, |$real| $body);
             $crate::real::hooks!(@type $name $why $args -> $ret);
         )+
     };
+    (@missing [] $missing:expr, $($arg:ident),*) => {
+        $missing
+    };
+    (@missing [$small:ident] $missing:expr, $($arg:ident),*) => {{
+        use narrow::{Arrays, ERR_COUNT, Narrow, Tells};
+        let mut arrays = Arrays::default();
+        $( Tells::tell(&$arg, &mut arrays); )*
+        // SAFETY: the same call with the caller's arguments; arrays live until it has returned.
+        let call = || Some(unsafe { super::$small($( Narrow::narrow($arg, &arrays)? ),*) });
+        call().unwrap_or(ERR_COUNT)
+    }};
     (@type $name:ident [] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty) => {
         const _: () = {
             const OURS: unsafe extern "C" fn($($type),*) -> $ret = $name;
@@ -132,7 +144,7 @@ macro_rules! hooks {
         };
     };
     (@type $name:ident [$why:literal] $args:tt -> $ret:ty) => {};
-    (@one $name:ident [$(#[$doc:meta])*] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty, $missing:expr, |$real:ident| $body:expr) => {
+    (@one $name:ident [$(#[$doc:meta])*] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty, $small:tt $missing:expr, |$real:ident| $body:expr) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -142,7 +154,7 @@ macro_rules! hooks {
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
             let address = slots::$name.0.address();
             if address.is_null() {
-                return $missing;
+                return $crate::real::hooks!(@missing $small $missing, $($arg),*);
             }
             // SAFETY: the symbol of this name has this C type.
             let function = unsafe {

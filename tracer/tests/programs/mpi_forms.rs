@@ -73,6 +73,23 @@ fn large_counts() {
     exact("mpiio_forms", "counts", &[1, 2]);
 }
 
+/// With an MPI library that lacks functions with 64-bit counts, a program that looks for them finds the tracer's, which must work.
+#[test]
+fn large_counts_that_the_library_lacks() {
+    for mpi in [Compiler::Mpich, Compiler::OpenMpi].into_iter().filter(|mpi| mpi.available()) {
+        for ranks in [1, 3] {
+            let scratch = Scratch::new();
+            let program = workload_with("mpi_weak_counts", mpi, &["-O1"]);
+            let outcome = Launch::new(&scratch, program).arg(scratch.data().join("file")).ranks(mpi, ranks).run();
+            assert_eq!(outcome.code, 0, "{mpi:?}, {ranks} ranks: {outcome:?}");
+            let traces = Traces::read(&scratch.traces());
+            let writes = traces.own_ops(&["MPIIO"], &scratch.data());
+            let collective = writes.iter().filter(|op| op.name == "write" && op.mode == "collective").count();
+            assert_eq!((collective as u32, traces.missing()), (ranks, 0), "{mpi:?}");
+        }
+    }
+}
+
 #[test]
 fn reads_past_the_end_are_short() {
     exact("mpiio_ends", "ends", &[1, 2, 3]);

@@ -4,7 +4,7 @@
 //! * [`phases`]: synchronization points of ranks ([`role`] of calls, [`who`] takes part, [`met`]: arrivals) and times without I/O;
 //!   [`slots`]: the time windows and phases that result.
 //! * [`questions`]: processes that query a file before it exists; [`read_before`]: blocks that are overwritten right after reading;
-//!   [`episodes`]: calls that are repeated after each open of a file.
+//!   [`episodes`]: calls that are repeated after each open of a file; [`renamed`]: new names of files.
 //! * [`usual`]: usual durations of calls by kind and size.
 //!
 //! Second pass:
@@ -24,6 +24,7 @@ pub mod parts;
 pub mod phases;
 pub mod questions;
 pub mod read_before;
+pub mod renamed;
 mod role;
 pub mod served;
 pub mod slots;

@@ -213,7 +213,8 @@ codes! {
         "A program is started many times, and each process opens and reads the same files.",
         "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) < \
          half_share of them run at one moment; (3) >= half_share of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
-         processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers.",
+         processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers; or, if more, (processes - 1) x \
+         min(least lifetime, start_ns), divided by the mean number of processes at once.",
         "Start the program once for all items; or keep the files that each process opens on a local disk.",
         "own rule: each process opens its files anew";
     HDF5_AMPLIFIED = "DXT-V024",
@@ -230,7 +231,7 @@ codes! {
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
     REWRITTEN = "DXT-V025",
         "A process rewrites a file many times.",
-        "Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
+        "Files that are renamed to one name count as one. Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
          file holds; (3) the file holds <= block_read_bytes, or the process reads >= half_share x what it writes; the file with the largest saving is reported. Saving: time \
          of the process's calls on the file, without outliers, x (1 - 1 / many_calls_min).",
         "Keep the content in memory, and write the file less often, or only what has changed.",
@@ -329,8 +330,8 @@ codes! {
     CPU_WAIT = "DXT-V036",
         "Processes were ready to run but waited for a processor.",
         "Reported if, over intervals between two samples of a thread with run + wait >= half_share x length or wait \
-         >= barely_share x length, waits / length >= cpu_wait_share (run and wait: /proc/PID/task/TID/schedstat). No \
-         other finding's saving includes waits for a processor: calls lose the share wait / (run + wait) of their time \
+         >= barely_share x length, waits / length >= cpu_wait_share (/proc/PID/task/TID/schedstat; wait x involuntary / \
+         all switches: a wait behind a sleep belongs to the call that sleeps). No other finding's saving includes these waits: calls lose the share wait / (run + wait) of their time \
          beyond the interval's sleep, first of their time above the median of >= calls_min peers. Saving: waits / length of a node's \
          processes (each by its thread that waits most), without the part of each process's time in collective MPI \
          calls, x time with such intervals, at the node with most.",

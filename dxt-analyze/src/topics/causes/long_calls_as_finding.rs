@@ -102,6 +102,11 @@ fn stalled(cube: &Cube<'_>, tail: &Tail, group: &[(u32, &Cell)]) -> Claim {
 /// Makes a claim (finding with its saving) about outliers on no unit (rank, node, storage target) in particular; its sentence names the
 /// longest outlier only as an example.
 fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
+    // Without ranks that wait for each other, some of many calls take as long as a disk in any run: the first on a file, those that find no
+    // data in memory.
+    let is_short = tail.extra_ns < tail.far as f64 * cube.run.thresholds.slow_call_ns as f64;
+    let on_any = matches!(on, Where::NoRank | Where::NoRankOrTarget | Where::EachFile(_));
+    let is_usual = cube.run.ranks() == 0 && on_any && is_short;
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),
         outliers: tail.far,
@@ -111,7 +116,8 @@ fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
         longest: longest(cube, tail),
     });
     let found = Finding::new(Code::LONG_TAIL, words.on(lost_on(cube, &tail.savings))).with(facts(tail));
-    Claim::new(found, tail.savings.clone())
+    let at_most = if is_usual { Severity::Info } else { Severity::High };
+    Claim { at_most, ..Claim::new(found, tail.savings.clone()) }
 }
 
 /// Returns the fields of a finding about the outliers `tail`, which are on no process or node in particular.

@@ -11,6 +11,7 @@ use crate::cube::reading::episodes::{self, Episodes};
 use crate::cube::reading::phases::{self, Phases};
 use crate::cube::reading::questions::{self, Found, Questions};
 use crate::cube::reading::read_before::{self, ReadBefore};
+use crate::cube::reading::renamed::{self, Renamed};
 use crate::cube::reading::usual::{self, Durations, Usual};
 use crate::findings::Finding;
 use crate::model::{Class, FileLayout, Run};
@@ -26,14 +27,20 @@ use std::cmp::Reverse;
 
 together!(
     /// Analyses of the first pass over the trace, and their results.
-    First, FirstRead { phases, durations, questions, read_before, episodes }
+    First, FirstRead { phases, durations, questions, read_before, episodes, renamed }
 );
 
 /// Type of [`First`] for this command: the analyses of the first pass over the trace.
-pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore, Episodes>;
+pub(super) type ReadsFirst = First<Phases, Durations, Questions, ReadBefore, Episodes, Renamed>;
 /// Type of [`FirstRead`] for this command: partial results of the first pass over the trace.
-pub(super) type ReadFirst =
-    FirstRead<phases::Partial, usual::Partial, questions::Partial, read_before::Partial, episodes::Partial>;
+pub(super) type ReadFirst = FirstRead<
+    phases::Partial,
+    usual::Partial,
+    questions::Partial,
+    read_before::Partial,
+    episodes::Partial,
+    renamed::Partial,
+>;
 
 impl ReadsFirst {
     pub(super) fn new(run: &Run) -> Self {
@@ -44,6 +51,7 @@ impl ReadsFirst {
             questions,
             read_before,
             episodes: Episodes::new(run),
+            renamed: Renamed::new(run),
         }
     }
 }
@@ -63,14 +71,24 @@ pub struct Frame {
     pub read_before: read_before::Partial,
     /// Time of calls that processes repeat after each open of a file, by process and stream, ns.
     pub repeated: episodes::Partial,
+    /// New names of renamed files, by process and file.
+    pub renamed: renamed::Partial,
 }
 
 impl Frame {
     pub(super) fn of(run: &Run, read: ReadFirst, questions: &Questions) -> Self {
-        let FirstRead { mut phases, durations, questions: kept, read_before, episodes: repeated } = read;
+        let FirstRead { mut phases, durations, questions: kept, read_before, episodes: repeated, renamed } = read;
         let gaps = phases.gaps();
         let found = questions.found(run, kept);
-        Self { gaps, slots: phases.slots(run), usual: durations.usual(&run.thresholds), found, read_before, repeated }
+        Self {
+            gaps,
+            slots: phases.slots(run),
+            usual: durations.usual(&run.thresholds),
+            found,
+            read_before,
+            repeated,
+            renamed,
+        }
     }
 }
 
@@ -118,6 +136,7 @@ impl<'a> CausesReport<'a> {
         cube.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
         cube.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &cube.slots))).into();
         (cube.found, cube.read_before, cube.repeated) = (frame.found, frame.read_before, frame.repeated);
+        cube.renamed = frame.renamed;
         let claims = claims(&cube, &frame.gaps, &begun.files);
         let mut findings = missing.findings();
         findings.extend(claims.iter().map(|claim| claim.finding.clone()));

@@ -8,7 +8,7 @@ use super::mapped::mapped;
 use super::remedy::facts::Facts;
 use super::rest::{rest, uncovered};
 use super::result::{SHOWN, Verdict, Weighed};
-use super::sentence::{sentence, stated};
+use super::sentence::{is_beside_io, sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
 use super::weigh::{Card, Weighing, is_general, weigh, weight};
 use crate::cube::Cell;
@@ -225,7 +225,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
     let facts = facts.with_slow(cards.iter().filter(matters).map(|card| &card.finding));
-    let matters = |finding: &Finding| io_matters || finding.code == Code::CPU_WAIT;
+    let matters = |finding: &Finding| io_matters || is_beside_io(finding.code);
     let reported = |card: &Card| matters(&card.finding) && !is_a_guess(&card.finding, run_ns, ledger.processes, least);
     let mut findings: Vec<Weighed> = cards
         .into_iter()

@@ -11,6 +11,11 @@ fn percent(verdict: &Verdict, ns: u64) -> f64 {
     crate::shared::ratio::share(ns, verdict.run_ns) * 100.0
 }
 
+/// True for findings that save time also where I/O is no bottleneck: waits for a processor, and starts of processes.
+pub(super) fn is_beside_io(code: Code) -> bool {
+    [Code::CPU_WAIT, Code::LAUNCHED].contains(&code)
+}
+
 /// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times. A saving below
 /// `least.least_run_share` is not stated. `is_sequential`: see [`Run::is_sequential`](crate::model::Run::is_sequential).
 pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds, is_sequential: bool) -> Option<&'v Finding> {
@@ -18,9 +23,8 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds, is_sequential
         return None;
     }
     if !verdict.io_matters {
-        // A job that waits for a processor has another bottleneck than I/O.
-        let waits = verdict.findings.iter().map(|weighed| &weighed.finding).find(|of| of.code == Code::CPU_WAIT);
-        return waits.filter(|of| of.severity > Severity::Info);
+        let others = verdict.findings.iter().map(|weighed| &weighed.finding).find(|of| is_beside_io(of.code));
+        return others.filter(|of| of.severity > Severity::Info);
     }
     let worth = |finding: &Finding| {
         finding.saving.is_some_and(|saving| saving.saves_ns as f64 >= verdict.run_ns as f64 * least.least_run_share)

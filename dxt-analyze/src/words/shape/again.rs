@@ -152,14 +152,17 @@ pub(crate) struct Launched<'a> {
     pub(crate) life_ns: u64,
     /// Time in calls that a single process would not make, summed over processes, ns.
     pub(crate) again_ns: f64,
+    /// Estimate of the time to start a process, ns: no process takes less.
+    pub(crate) start_ns: u64,
 }
 
 /// Formats the finding that a program is started many times.
 pub(crate) fn launched(of: &Launched<'_>, about: About) -> Words {
     let program = of.program.rsplit_once('/').map_or(of.program, |(_, name)| name);
     let title = format!(
-        "{program} is started {} times: each process spends {} in opens and other calls on the same {}",
+        "{program} is started {} times: each process takes at least {} to start, and {} in opens and other calls on the same {}",
         show::count(of.processes),
+        show::duration(of.start_ns),
         each_ns(of.again_ns, of.processes),
         if of.files == 1 { "file".to_owned() } else { show::counted(of.files, "file") }
     );
@@ -201,6 +204,8 @@ pub(crate) fn reopened_together(
 pub(crate) struct Rewritten<'a> {
     pub(crate) process: &'a str,
     pub(crate) file: &'a str,
+    /// Number of names under which the file is written and read, such as temporary ones that are renamed to its own.
+    pub(crate) names: u64,
     /// Number of times that the process opens the file.
     pub(crate) opens: u64,
     /// True if the process also reads the file about as often as it writes it.
@@ -229,8 +234,16 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
         show::bytes(of.written),
         show::bytes(of.bytes)
     );
-    let sentence =
-        format!("{} of {} in opens, writes and other calls on {}", show::duration(of.time_ns), of.process, of.file);
+    let names = match of.names {
+        1 => String::new(),
+        names => format!("; {names} files are written under other names and renamed to the same one"),
+    };
+    let sentence = format!(
+        "{} of {} in opens, writes and other calls on {}{names}",
+        show::duration(of.time_ns),
+        of.process,
+        of.file
+    );
     Words::new(title, hint).with(sentence, about)
 }
 
@@ -299,11 +312,18 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         let of = Reopened { listed, file, files, opens, pairs, processes, opening, closing, repeating, again_ns };
         super::reopened(&of, about())
     };
-    let program =
-        Launched { program: "/usr/bin/rrdtool", processes: 160, files: 12, life_ns: 2_080_000_000, again_ns: 5e8 };
-    let rewritten = |is_read: bool| {
-        let (written, bytes, time_ns) = (900 << 20, 1 << 20, 4 << 30);
-        super::rewritten(&Rewritten { process: "rank 0", file, opens: 900, is_read, written, bytes, time_ns }, about())
+    let program = Launched {
+        program: "/usr/bin/rrdtool",
+        processes: 160,
+        files: 12,
+        life_ns: 2_080_000_000,
+        again_ns: 5e8,
+        start_ns: 9_000_000,
+    };
+    let rewritten = |names: u64, is_read: bool| {
+        let (opens, written, bytes, time_ns) = (900, 900 << 20, 1 << 20, 4 << 30);
+        let of = Rewritten { process: "rank 0", file, names, opens, is_read, written, bytes, time_ns };
+        super::rewritten(&of, about())
     };
     let header = |others: u64, from: u64, records: u64| {
         let range = (from, from + 512);
@@ -322,8 +342,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None, None)),
         (Code::REPEATED_OPENS, reopened(None, true, opening, closing, None)),
         (Code::REPEATED_OPENS, reopened_together(file, (50, 64), 8e9, 2e9, about())),
-        (Code::REWRITTEN, rewritten(false)),
-        (Code::REWRITTEN, rewritten(true)),
+        (Code::REWRITTEN, rewritten(1, false)),
+        (Code::REWRITTEN, rewritten(901, false)),
+        (Code::REWRITTEN, rewritten(1, true)),
         (Code::HEADER_REWRITTEN, header(0, 0, 6000)),
         (Code::HEADER_REWRITTEN, header(3, 4096, 6000)),
         (Code::HEADER_REWRITTEN, header(0, 0, 0)),

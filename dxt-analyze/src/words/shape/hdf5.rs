@@ -55,7 +55,9 @@ pub(crate) fn hdf5_amplified(of: &Amplified<'_>, about: About) -> Words {
         let does = if of.written > 0 { "moved" } else { "read" };
         let why = match of.sieved {
             true => "a whole sieve buffer is moved for a few elements".to_owned(),
-            false => format!("either the same chunks are {does} repeatedly, or whole chunks or rows of which the calls need only a few elements"),
+            false => format!(
+                "either the same chunks are {does} repeatedly, or whole chunks or rows of which the calls need only a few elements"
+            ),
         };
         let sentence = format!(
             "{asked} requested in {calls}, {moved} {does} for these calls in {}, summed over processes: {why}",

@@ -1,8 +1,8 @@
 //! Tests of file usage: many small files, temporary files, repeated opens or rewrites of a file, HDF5 that reads more than requested.
 
 use super::{
-    BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, SEEK, STAT_FAILED, SYNC, UNLINK,
-    report, report_of, saves_ms, sentence, trace_of,
+    BARRIER, H5_READ, H5_SYNC, H5_WRITE, KIB, MMAP, MPIIO_OPEN, MPIIO_WRITE, MS, RENAME, SEEK, STAT_FAILED, SYNC,
+    UNLINK, report, report_of, saves_ms, sentence, trace_of,
 };
 use crate::common::facts::{
     assert_nothing_stated, assert_quiet, assert_saves_ms, assert_says, assert_stated, assert_states_title_only, brief,
@@ -10,7 +10,9 @@ use crate::common::facts::{
 };
 use crate::common::{self, Builder, process, put};
 use serde_json::json;
+use trace_format::meta::path_hash;
 use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
+use trace_format::segment::renamed_to;
 
 /// Returns a process that makes `opens` opens of `each_ms` ms, in turn on `files` files. After each open, it reads 16 KiB and closes the file.
 fn reader(files: u64, opens: u64, each_ms: u64) -> Builder {
@@ -214,6 +216,28 @@ fn a_state_that_is_written_anew_is_reported_and_a_log_is_not() {
     assert_says(assert_stated(&whole(true), "DXT-V025", &json!({})), &["50 times", "reads it as often"]);
     assert_eq!(saves_ms(&whole(false), "DXT-V025"), None);
     assert_eq!(saves_ms(&run(false), "DXT-V025"), None);
+}
+
+#[test]
+fn a_state_that_is_written_under_temporary_names_is_one_file() {
+    let run = |new_name: fn(u64) -> String| {
+        let mut one = process(-1, "n");
+        for call in 0..50_u64 {
+            let (at, name) = (call * 20 * MS, format!("/run/tmp{call}"));
+            let new_name = renamed_to(path_hash(new_name(call).as_bytes()));
+            one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            one.write(&name, 0, 40_000, at + 2 * MS, at + 10 * MS);
+            one.add(&name, RENAME, 0, new_name, 0, at + 10 * MS, at + 14 * MS);
+        }
+        report(vec![one], 1000)
+    };
+    let found = run(|_| "/run/state".into());
+    let facts = json!({"calls": 50, "bytes": 50 * 40_000});
+    assert_says(assert_stated(&found, "DXT-V025", &facts), &["50 times", "39.1 KiB"]);
+    // 50 x (2 + 8 + 4) ms, less one version in 16.
+    assert_eq!(saves_ms(&found, "DXT-V025"), Some(656));
+    let several = run(|call| format!("/run/state.{call}"));
+    assert_eq!(saves_ms(&several, "DXT-V025"), None);
 }
 
 #[test]

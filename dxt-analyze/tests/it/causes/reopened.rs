@@ -75,7 +75,8 @@ fn a_program_that_is_started_for_each_item_is_named() {
     assert_says(started, &["lookup", "60 times", "the same 2 files"]);
     // Two opens, two queries and the index: 59 x 8 ms. That they read the same bytes is no finding beside it.
     assert_eq!(saves_ms(&found, "DXT-C025"), None, "{}", brief(&found));
-    assert_saves_ms(started, 466.0..=476.0);
+    // 59 x 10 ms to start, of which 472 ms are in opens and other calls.
+    assert_saves_ms(started, 585.0..=595.0);
     assert_eq!(saves_ms(&run(60, 20, false), "DXT-V039"), None);
     assert_eq!(saves_ms(&run(20, 20, true), "DXT-V039"), None, "few");
     for parent_ms in [None, Some(2000)] {

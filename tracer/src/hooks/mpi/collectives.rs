@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "C functions")]
 
 use super::init_finalize::ERR_OTHER;
+use super::narrow;
 use super::sync_points::{passes, sync_point};
 use crate::mpi::Handle;
 use crate::ops::{

@@ -8,6 +8,7 @@ mod extent;
 mod files;
 mod hints;
 mod init_finalize;
+mod narrow;
 mod nonblocking;
 mod positions;
 mod split;

@@ -5,6 +5,7 @@ use super::completion::request_at;
 use super::extent::{Where, asked_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
+use super::narrow;
 use crate::handles::{self, Placed, Submitted};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};

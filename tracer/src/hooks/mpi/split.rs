@@ -4,6 +4,7 @@
 use super::extent::{Begin, OwnStatus, Where, moved_bytes, readable, status_bytes};
 use super::files::failed;
 use super::init_finalize::ERR_OTHER;
+use super::narrow;
 use crate::handles::{self, Placed};
 use crate::hooks::admission;
 use crate::mpi::{Handle, SUCCESS, world};

@@ -14,18 +14,33 @@ use crate::ops::{
 use crate::process::seems_own as is_own;
 use crate::real::hooks;
 use crate::record::{Call, End};
-use libc::{AT_FDCWD, DIR, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t, utimbuf};
-use trace_format::segment::NO_OFFSET;
+use libc::{
+    AT_FDCWD, DIR, RENAME_EXCHANGE, c_char, c_int, c_uint, c_void, gid_t, mode_t, off_t, timespec, timeval, uid_t,
+    utimbuf,
+};
+use trace_format::segment::{NO_OFFSET, renamed_to};
 
 /// Runs and records `call`, which returns 0 or -1 and acts on `name`, relative to the directory `at`. `length`: to be recorded.
 fn on_name(at: c_int, name: *const c_char, op: &'static Op, length: u64, call: impl FnOnce() -> c_int) -> c_int {
+    placed_on_name(at, name, op, length, || NO_OFFSET, call)
+}
+
+/// Runs and records `call` like [`on_name`]. `offset`: returns the offset to be recorded, after the call.
+fn placed_on_name(
+    at: c_int,
+    name: *const c_char,
+    op: &'static Op,
+    length: u64,
+    offset: impl FnOnce() -> i64,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     let Some(thread) = admission::thread().filter(|_| is_own()) else { return call() };
     let timer = Call::begin(thread);
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
         if let Some(file) = handles::named(at, name) {
-            timer.finish(file, op, End { length, ..End::at(end) });
+            timer.finish(file, op, End { at: end, placed: Placed::at(offset()), length });
         }
     } else if let Some(file) = handles::failed_name(at, name, errno.value()) {
         timer.failed_with(errno.value(), file, op, NO_OFFSET);
@@ -76,6 +91,20 @@ pub(super) fn opening_directory(name: *const c_char, call: impl FnOnce() -> *mut
         if directory.is_null() { -1 } else { 0 }
     });
     directory
+}
+
+/// Runs and records `call`, which gives the file `old` (relative to the directory `old_at`) the name `new`. `swaps`: the files swap names.
+fn renaming(
+    (old_at, old): (c_int, *const c_char),
+    (new_at, new): (c_int, *const c_char),
+    swaps: bool,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let offset = || match handles::hash_of_new_name(new_at, new) {
+        Some(hash) if !swaps => renamed_to(hash),
+        _ => NO_OFFSET,
+    };
+    changing(|| placed_on_name(old_at, old, &POSIX_RENAME, 0, offset, call))
 }
 
 fn unlinking(at: c_int, name: *const c_char, flags: c_int, call: impl FnOnce() -> c_int) -> c_int {
@@ -134,15 +163,15 @@ hooks! { METADATA, missing = { errno::set(libc::ENOSYS); -1 };
     /// Wraps sync_file_range(2). A length of 0 means up to the end of the file.
     [sync_file_range](number: c_int, offset: off_t, length: off_t, flags: c_uint) -> c_int
         = |real| on_descriptor(number, &POSIX_SYNC_RANGE, offset, size(length), || real(number, offset, length, flags));
-    /// Wraps rename(2), recorded under the old name.
+    /// Wraps rename(2), recorded under the old name, with the hash of the new one.
     [rename](old: *const c_char, new: *const c_char) -> c_int
-        = |real| changing(|| on_name(AT_FDCWD, old, &POSIX_RENAME, 0, || real(old, new)));
-    /// Wraps renameat(2), recorded under the old name.
+        = |real| renaming((AT_FDCWD, old), (AT_FDCWD, new), false, || real(old, new));
+    /// Wraps renameat(2), recorded under the old name, with the hash of the new one.
     [renameat](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char) -> c_int
-        = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new)));
-    /// Wraps renameat2(2), recorded under the old name.
+        = |real| renaming((old_at, old), (new_at, new), false, || real(old_at, old, new_at, new));
+    /// Wraps renameat2(2), recorded under the old name, with the hash of the new one.
     [renameat2](old_at: c_int, old: *const c_char, new_at: c_int, new: *const c_char, flags: c_uint) -> c_int
-        = |real| changing(|| on_name(old_at, old, &POSIX_RENAME, 0, || real(old_at, old, new_at, new, flags)));
+        = |real| renaming((old_at, old), (new_at, new), flags & RENAME_EXCHANGE != 0, || real(old_at, old, new_at, new, flags));
     [unlink](name: *const c_char) -> c_int
         = |real| on_name(AT_FDCWD, name, &POSIX_UNLINK, 0, || real(name));
     /// Wraps unlinkat(2), which also removes directories.

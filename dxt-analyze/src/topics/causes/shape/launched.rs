@@ -74,9 +74,15 @@ fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim
         }
     }
     let again_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    let of = words::Launched { program: exe, processes: count, files: uses.len() as u64, life_ns, again_ns };
+    // What no process does without is its start.
+    let start_ns = program.started.iter().map(|process| process.life_ns()).min()?.min(thresholds.start_ns);
+    let at_once = (life_ns as f64 / cube.run.length_ns().max(1) as f64).max(1.0);
+    let starts_ns = start_ns as f64 * count.saturating_sub(1) as f64 / at_once;
+    let of = words::Launched { program: exe, processes: count, files: uses.len() as u64, life_ns, again_ns, start_ns };
     let about = About { processes: Some(count), ..About::default() };
-    (!savings.is_empty()).then(|| Claim::new(Finding::new(Code::LAUNCHED, words::launched(&of, about)), savings))
+    let claim = Claim::new(Finding::new(Code::LAUNCHED, words::launched(&of, about)), savings);
+    let waiting_ns = (starts_ns - again_ns).max(0.0);
+    (again_ns > 0.0).then_some(Claim { waiting_ns, ..claim })
 }
 
 /// Returns the part of a cell's time (similar calls of one process) that a single process for all work would not need: all but one of the

@@ -2,6 +2,7 @@
 //! transfer, which one file or memory would avoid.
 
 use super::put_together::saved_ns;
+use crate::cube::reading::renamed::Name;
 use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId, Within};
@@ -77,6 +78,15 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     for (file, at) in removed {
         if let Some((of, _)) = out.get_mut(&file) {
             of.removed_again |= at.zip(of.written_at).is_some_and(|(at, written_at)| at > written_at);
+        }
+    }
+    // Versions of one file, written under temporary names, are not many files.
+    let mut names: BTreeMap<Name, u64> = BTreeMap::new();
+    cube.renamed.values().flatten().for_each(|name| *names.entry(*name).or_default() += 1);
+    let is_version = |name: &Name| names.get(name).is_some_and(|files| *files > 1);
+    for ((_, file), name) in &cube.renamed {
+        if name.as_ref().is_some_and(is_version) {
+            out.remove(file);
         }
     }
     out.retain(|_, (of, _)| of.opens > 0);

@@ -1,6 +1,7 @@
 //! Files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have
 //! changed.
 
+use crate::cube::reading::renamed::{self, Name};
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
 use crate::model::{Class, FileId, ProcessId, Within};
@@ -8,24 +9,36 @@ use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Use {
+    files: BTreeSet<FileId>,
     opens: u64,
     written: u64,
     read: u64,
     until: u64,
 }
 
-/// Returns one claim (finding with its saving), about the rewritten file with the largest cost.
+/// Returns one claim (finding with its saving), about the rewritten file with the largest cost. Files that a process renames to one name are
+/// one file: versions of it that are written under temporary names.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
     let counts = |cell: &Cell| cell.leaf && cube.stream(cell).is_some_and(|stream| stream.within() == Within::Nothing);
-    let mut by: BTreeMap<(ProcessId, FileId), Use> = BTreeMap::new();
+    // Without renames, a file's number tells it from others as well as its path.
+    let own = |file: FileId| {
+        if cube.renamed.is_empty() { Name::from(file.0) } else { renamed::name(cube.run.file_name(file)) }
+    };
+    let key = |cell: &Cell| {
+        let (process, file) = (cell.process, cell.file);
+        let new = cube.renamed.get(&(process, file)).copied().flatten();
+        (process, new.unwrap_or_else(|| own(file)))
+    };
+    let mut by: BTreeMap<(ProcessId, Name), Use> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| counts(cell)) {
-        let of = by.entry((cell.process, cell.file)).or_default();
+        let of = by.entry(key(cell)).or_default();
+        of.files.insert(cell.file);
         match cell.class {
             Class::Open => add(&mut of.opens, cell.sums.calls),
             Class::Read => add(&mut of.read, cell.sums.bytes),
@@ -45,22 +58,24 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             && (of.until <= thresholds.block_read_bytes || is_read(of))
             && times >= thresholds.far_ratio
     });
-    let mut savings: BTreeMap<(ProcessId, FileId), Savings> = BTreeMap::new();
+    let mut savings: BTreeMap<(ProcessId, Name), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
-        if let Some(of) = by.get(&(cell.process, cell.file)) {
+        if let Some(of) = by.get(&key(cell)) {
             let usual = cell.time_ns() - cell.beyond_ns(1.0);
             let stays = 1.0 / of.opens.min(thresholds.many_calls_min) as f64;
-            savings.entry((cell.process, cell.file)).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry(key(cell)).or_default().push((index, usual * (1.0 - stays)));
         }
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
-    let ((process, file), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
-    let of = by.get(&(process, file))?;
-    let name = cube.run.file_name(file).to_owned();
+    let ((process, name), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
+    let of = by.get(&(process, name))?;
+    let file = of.files.iter().find(|file| own(**file) == name).or_else(|| of.files.first())?;
+    let name = cube.run.file_name(*file).to_owned();
     let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
     let of = words::Rewritten {
         process: &cube.run.process_name(process),
         file: &name,
+        names: of.files.len() as u64,
         opens: of.opens,
         is_read: is_read(of),
         written: of.written,

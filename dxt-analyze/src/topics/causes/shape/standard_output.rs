@@ -2,8 +2,8 @@
 //! has no part in them.
 
 use crate::cube::{Cell, Cube};
-use crate::findings::{About, Code, Finding};
-use crate::model::{Class, ProcessId};
+use crate::findings::{About, Code, Finding, Severity};
+use crate::model::{Class, Process, ProcessId};
 use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
@@ -56,5 +56,17 @@ fn claim(cube: &Cube<'_>, file: &str, name: &str) -> Option<Claim> {
         time_ns,
     };
     let finding = Finding::new(Code::STANDARD_OUTPUT, words::standard_output(&of)).with(about);
-    Some(Claim { says_why: true, ..Claim::new(finding, savings) })
+    let at_most = if is_pipeline(cube, &processes) { Severity::Info } else { Severity::High };
+    Some(Claim { says_why: true, at_most, ..Claim::new(finding, savings) })
+}
+
+/// True if a process that runs at the same time as one of the `writers`, and was started by the same process, may be their reader: in a pipeline,
+/// all wait for the slowest.
+fn is_pipeline(cube: &Cube<'_>, writers: &BTreeSet<ProcessId>) -> bool {
+    let beside = |one: &Process, other: &Process| {
+        (one.node, one.ppid) == (other.node, other.ppid) && one.shift_ns < other.end_ns && other.shift_ns < one.end_ns
+    };
+    let readers = || cube.run.numbered_processes().filter(|(number, _)| !writers.contains(number));
+    let writes = |reader: &Process| writers.iter().filter_map(|of| cube.run.process(*of)).any(|of| beside(of, reader));
+    cube.run.ranks() == 0 && readers().any(|(_, reader)| writes(reader))
 }
