@@ -27,7 +27,7 @@ impl Arrays {
         };
         let is_inter = of(&|to| api().comm_test_inter(self.comm, to))? != 0;
         let size = match (is_inter, self.root) {
-            // Whether this rank is the root depends on values that differ between MPI libraries.
+            // The values that mark the root differ between MPI libraries.
             (true, Some(_)) => return None,
             (true, None) => of(&|to| api().comm_remote_size(self.comm, to))?,
             (false, Some(root)) if root != of(&|to| api().comm_rank(self.comm, to))? => 0,
@@ -60,7 +60,7 @@ pub(crate) trait Narrow<To> {
     fn narrow(self, arrays: &Arrays) -> Option<To>;
 }
 
-/// What an argument tells of the call: collective calls have one int, the root, and their communicator is the last handle.
+/// Looks at an argument for root and communicator: collective calls have one int, the root, and their communicator is the last handle.
 pub(crate) trait Tells {
     fn tell(&self, _arrays: &mut Arrays) {}
 }

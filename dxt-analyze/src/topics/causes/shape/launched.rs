@@ -74,7 +74,7 @@ fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim
         }
     }
     let again_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    // What no process does without is its start.
+    // No process takes less time than its start.
     let start_ns = program.started.iter().map(|process| process.life_ns()).min()?.min(thresholds.start_ns);
     let at_once = (life_ns as f64 / cube.run.length_ns().max(1) as f64).max(1.0);
     let starts_ns = start_ns as f64 * count.saturating_sub(1) as f64 / at_once;
