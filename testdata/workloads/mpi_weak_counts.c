@@ -68,6 +68,10 @@ static void sums(void) {
     memset(from, 0, sizeof from);
     CALL(MPI_Alltoallw_c(to, counts, bytes, types, from, counts, bytes, types, MPI_COMM_WORLD));
     for (int i = 0; i < 2 * size; i++) CHECK(from[i] == 100 * (i / 2) + rank);
+    /* What is sent lies where it is received, so counts and places of what is sent have no meaning. */
+    memcpy(from, to, sizeof to);
+    CALL(MPI_Alltoallv_c(MPI_IN_PLACE, (Count *)8, (Place *)16, MPI_INT, from, counts, places, MPI_INT, MPI_COMM_WORLD));
+    for (int i = 0; i < 2 * size; i++) CHECK(from[i] == 100 * (i / 2) + rank);
     for (int i = 0; i < size; i++) counts[i] = 1;
     for (int i = 0; i < size; i++) to[i] = i;
     CALL(MPI_Reduce_scatter_c(to, &part, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -86,6 +90,20 @@ static void between(void) {
     for (int i = 0; i < others; i++) counts[i] = 1, places[i] = i;
     CALL(MPI_Allgatherv_c(&own, 1, MPI_INT, all, counts, places, MPI_INT, both));
     for (int i = 0; i < others; i++) CHECK(all[i] == i + (side ? 0 : (size + 1) / 2));
+    /* Each half scatters the sum of what the other one has: as many ints as all, by the number of own ranks. */
+    int mine, to[MOST * MOST], part[MOST * MOST];
+    MPI_Comm_size(both, &mine);
+    for (int i = 0; i < mine; i++) counts[i] = others;
+    for (int i = 0; i < mine * others; i++) to[i] = 1;
+    CALL(MPI_Reduce_scatter_c(to, part, counts, MPI_INT, MPI_SUM, both));
+    for (int i = 0; i < others; i++) CHECK(part[i] == others);
+    /* The first rank of the first half gathers from the second. */
+    for (int i = 0; i < others; i++) counts[i] = 1, places[i] = i;
+    int first = side ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    Count *theirs = first == MPI_ROOT ? counts : (Count *)8;
+    CALL(MPI_Gatherv_c(&own, 1, MPI_INT, all, theirs, first == MPI_ROOT ? places : (Place *)16, MPI_INT, first, both));
+    if (first == MPI_ROOT)
+        for (int i = 0; i < others; i++) CHECK(all[i] == i + (size + 1) / 2);
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
 }

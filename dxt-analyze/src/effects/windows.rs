@@ -5,8 +5,9 @@ use super::unit::{Member, Unit};
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::model::{Class, FileId};
 use crate::shared::outlier_test::{Odd, PrefixSums, against, slow_sets};
+use crate::shared::totals::add;
 use crate::thresholds::Thresholds;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A slow range of time windows.
@@ -63,24 +64,28 @@ pub(super) fn slow_ranges(cube: &Cube<'_>, class: Class, members: &[Member], p: 
 }
 
 /// True if most of the time of the class's calls in the window range `unit` is on files, or in folders, that have such calls at other times,
-/// too. A program without ranks mostly does one kind of work after another: its calls on files of a later step are no peers of those at its start.
+/// too, and most of the calls at other times are on these. A program without ranks mostly does one kind of work after another: its calls on files of a later step are no peers of those at its start.
 fn has_peers(cube: &Cube<'_>, unit: Unit, class: Class) -> bool {
     if cube.run.ranks() > 0 {
         return true;
     }
     let place = |cell: &Cell| cube.folders.of(cell.file).ok_or(cell.file);
     let mut inside: BTreeMap<Result<u32, FileId>, f64> = BTreeMap::new();
-    let mut outside: BTreeSet<Result<u32, FileId>> = BTreeSet::new();
+    let mut outside: BTreeMap<Result<u32, FileId>, u64> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && cell.class == class) {
         if unit.has(cube, cell) {
             *inside.entry(place(cell)).or_default() += cell.time_ns();
         } else {
-            outside.insert(place(cell));
+            add(outside.entry(place(cell)).or_default(), cell.sums.calls);
         }
     }
-    let all: f64 = inside.values().sum();
-    let with_peers: f64 = inside.iter().filter(|(place, _)| outside.contains(place)).map(|(_, ns)| ns).sum();
-    with_peers >= all * cube.run.thresholds.half_share
+    let half = cube.run.thresholds.half_share;
+    let time: f64 = inside.values().sum();
+    let with_peers: f64 = inside.iter().filter(|(place, _)| outside.contains_key(place)).map(|(_, ns)| ns).sum();
+    let calls = outside.values().fold(0, |sum: u64, calls| sum.saturating_add(*calls));
+    let peers = outside.iter().filter(|(place, _)| inside.contains_key(place));
+    let peers = peers.fold(0, |sum: u64, (_, calls)| sum.saturating_add(*calls));
+    with_peers >= time * half && peers as f64 >= calls as f64 * half
 }
 
 fn slot(members: &[Member], at: usize) -> u16 {

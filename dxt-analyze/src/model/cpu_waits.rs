@@ -11,8 +11,8 @@ pub struct Interval {
     pub end: u64,
     /// Time on a processor.
     pub run_ns: u64,
-    /// Time ready but waiting for a processor that another thread took, at most the length of the interval. Waits behind a sleep are left out:
-    /// without the call that sleeps (a sync, a read of storage), they would not be.
+    /// Time ready but waiting for a processor that another thread took, at most the length of the interval. Waits behind a sleep are left
+    /// out: they count in the call that sleeps (a sync, a read of storage).
     pub wait_ns: u64,
     /// Number of times that another thread took the processor from this one.
     pub taken: u64,
@@ -68,8 +68,9 @@ impl CpuWaits {
                 let part = |ns: u64| u128::from(ns.min(length)) * u128::from(most) / u128::from(length.max(1));
                 let part = |ns: u64| u64::try_from(part(ns)).unwrap_or(most);
                 let (taken, slept) = (two[1].involuntary - two[0].involuntary, two[1].voluntary - two[0].voluntary);
-                let waits = u128::from(two[1].wait_ns - two[0].wait_ns) * u128::from(taken.max(1));
-                let wait_ns = waits / u128::from(taken.saturating_add(slept).max(1));
+                let (waits, switches) = (two[1].wait_ns - two[0].wait_ns, taken.saturating_add(slept));
+                let of_taken = u128::from(waits) * u128::from(taken) / u128::from(switches.max(1));
+                let wait_ns = if switches == 0 { u128::from(waits) } else { of_taken };
                 let wait_ns = part(u64::try_from(wait_ns).unwrap_or(u64::MAX));
                 Interval { begin, end, run_ns: part(two[1].run_ns - two[0].run_ns), wait_ns, taken }
             };

@@ -52,6 +52,7 @@ functions! {
     comm_size = "PMPI_Comm_size"(comm: Handle, size: *mut c_int);
     comm_test_inter = "PMPI_Comm_test_inter"(comm: Handle, is_inter: *mut c_int);
     comm_remote_size = "PMPI_Comm_remote_size"(comm: Handle, size: *mut c_int);
+    comm_call_errhandler = "PMPI_Comm_call_errhandler"(comm: Handle, code: c_int);
     comm_group = "PMPI_Comm_group"(comm: Handle, group: *mut Handle);
     group_translate_ranks = "PMPI_Group_translate_ranks"(group: Handle, count: c_int, ranks: *const c_int, to: Handle, there: *mut c_int);
     group_free = "PMPI_Group_free"(group: *mut Handle);

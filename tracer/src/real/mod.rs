@@ -87,7 +87,7 @@ pub(crate) fn none<T: Nothing>() -> T {
 ///
 /// `hooks! { TABLE, missing = value, with Count = c_int | i64; [name, alias; large name, alias](count: Count, ...) -> ...; }` defines
 /// functions with int counts in `TABLE`, and functions with 64-bit counts (MPI 4.0, 19.2) in `large::TABLE`. Names after `;` are optional.
-/// Where the library lacks a function with 64-bit counts, the function with int counts is called: the module has to import `narrow`.
+/// If the library lacks a function with 64-bit counts, the one with int counts is called: the module has to import `narrow`.
 macro_rules! hooks {
     ($table:ident, missing = $missing:expr;
      $( $(#[$doc:meta])* $(unlike $why:literal)? [$($name:ident),+ $(=> $small:ident)?] $args:tt -> $ret:ty = |$real:ident| $body:expr; )+) => {
@@ -125,12 +125,12 @@ macro_rules! hooks {
         $missing
     };
     (@missing [$small:ident] $missing:expr, $($arg:ident),*) => {{
-        use narrow::{Arrays, ERR_COUNT, Narrow, Tells};
-        let mut arrays = Arrays::default();
+        use narrow::{Arrays, Narrow, Tells};
+        let mut arrays = Arrays::of(stringify!($small));
         $( Tells::tell(&$arg, &mut arrays); )*
         // SAFETY: the same call with the caller's arguments; arrays live until it has returned.
         let call = || Some(unsafe { super::$small($( Narrow::narrow($arg, &arrays)? ),*) });
-        call().unwrap_or(ERR_COUNT)
+        call().unwrap_or_else(|| arrays.too_large())
     }};
     (@type $name:ident [] ($($arg:ident : $type:ty),* $(,)?) -> $ret:ty) => {
         const _: () = {

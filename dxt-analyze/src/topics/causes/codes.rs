@@ -214,7 +214,7 @@ codes! {
         "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) < \
          half_share of them run at one moment; (3) >= half_share of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
          processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers; or, if more, (processes - 1) x \
-         min(least lifetime, start_ns), divided by the mean number of processes at once.",
+         min(least lifetime without own calls, start_ns), divided by the mean number of processes at once.",
         "Start the program once for all items; or keep the files that each process opens on a local disk.",
         "own rule: each process opens its files anew";
     HDF5_AMPLIFIED = "DXT-V024",
@@ -232,7 +232,7 @@ codes! {
     REWRITTEN = "DXT-V025",
         "A process rewrites a file many times.",
         "Files that are renamed to one name count as one. Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
-         file holds; (3) the file holds <= block_read_bytes, or the process reads >= half_share x what it writes; the file with the largest saving is reported. Saving: time \
+         file holds; (3) the file holds <= block_read_bytes, or the process reads about as much as it writes, >= some_share of the file per open; the file with the largest saving is reported. Saving: time \
          of the process's calls on the file, without outliers, x (1 - 1 / many_calls_min).",
         "Keep the content in memory, and write the file less often, or only what has changed.",
         "own rule: only the last version counts";

@@ -152,7 +152,7 @@ pub(crate) struct Launched<'a> {
     pub(crate) life_ns: u64,
     /// Time in calls that a single process would not make, summed over processes, ns.
     pub(crate) again_ns: f64,
-    /// Estimate of the time to start a process, ns: no process takes less.
+    /// Estimate of the time to start a process, ns.
     pub(crate) start_ns: u64,
 }
 
@@ -160,9 +160,9 @@ pub(crate) struct Launched<'a> {
 pub(crate) fn launched(of: &Launched<'_>, about: About) -> Words {
     let program = of.program.rsplit_once('/').map_or(of.program, |(_, name)| name);
     let title = format!(
-        "{program} is started {} times: each process takes at least {} to start, and {} in opens and other calls on the same {}",
+        "{program} is started {} times, about {} each time, of which {} in opens and other calls on the same {}",
         show::count(of.processes),
-        show::duration(of.start_ns),
+        show::duration(of.start_ns.max((of.again_ns / of.processes.max(1) as f64) as u64)),
         each_ns(of.again_ns, of.processes),
         if of.files == 1 { "file".to_owned() } else { show::counted(of.files, "file") }
     );
@@ -204,8 +204,8 @@ pub(crate) fn reopened_together(
 pub(crate) struct Rewritten<'a> {
     pub(crate) process: &'a str,
     pub(crate) file: &'a str,
-    /// Number of names under which the file is written and read, such as temporary ones that are renamed to its own.
-    pub(crate) names: u64,
+    /// Number of other names under which the file is written before it is renamed to its own.
+    pub(crate) temporary: u64,
     /// Number of times that the process opens the file.
     pub(crate) opens: u64,
     /// True if the process also reads the file about as often as it writes it.
@@ -221,25 +221,28 @@ pub(crate) struct Rewritten<'a> {
 /// Formats the finding that a process rewrites a small file many times.
 pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
     let seldom = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
-    let (times, and_reads, hint) = if of.is_read {
-        (of.opens / 2, " and reads it as often", format!("keep the content in memory, and {seldom}"))
+    let (title, hint) = if of.is_read {
+        let title = format!(
+            "{} reads and rewrites {} again and again ({})",
+            of.process,
+            of.file,
+            show::counted(of.opens, "open")
+        );
+        (title, format!("keep the content in memory, and {seldom}"))
     } else {
-        (of.opens, "", seldom.to_owned())
+        (format!("{} rewrites {} {} times", of.process, of.file, show::count(of.opens)), seldom.to_owned())
     };
-    let title = format!(
-        "{} rewrites {} {} times{and_reads}: {} written in total for a file of {}",
-        of.process,
-        of.file,
-        show::count(times),
-        show::bytes(of.written),
-        show::bytes(of.bytes)
-    );
-    let names = match of.names {
-        1 => String::new(),
-        names => format!("; {names} files are written under other names and renamed to the same one"),
+    let title =
+        format!("{title}: {} written in total for a file of {}", show::bytes(of.written), show::bytes(of.bytes));
+    let temporary = match of.temporary {
+        0 => String::new(),
+        names => format!(
+            " and on its temporary files: it is written under {}, and renamed",
+            show::counted(names, "other name")
+        ),
     };
     let sentence = format!(
-        "{} of {} in opens, writes and other calls on {}{names}",
+        "{} of {} in opens, writes and other calls on {}{temporary}",
         show::duration(of.time_ns),
         of.process,
         of.file
@@ -320,9 +323,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         again_ns: 5e8,
         start_ns: 9_000_000,
     };
-    let rewritten = |names: u64, is_read: bool| {
+    let rewritten = |temporary: u64, is_read: bool| {
         let (opens, written, bytes, time_ns) = (900, 900 << 20, 1 << 20, 4 << 30);
-        let of = Rewritten { process: "rank 0", file, names, opens, is_read, written, bytes, time_ns };
+        let of = Rewritten { process: "rank 0", file, temporary, opens, is_read, written, bytes, time_ns };
         super::rewritten(&of, about())
     };
     let header = |others: u64, from: u64, records: u64| {
@@ -342,9 +345,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REPEATED_OPENS, reopened(Some("/scratch/steps"), true, opening, None, None)),
         (Code::REPEATED_OPENS, reopened(None, true, opening, closing, None)),
         (Code::REPEATED_OPENS, reopened_together(file, (50, 64), 8e9, 2e9, about())),
-        (Code::REWRITTEN, rewritten(1, false)),
-        (Code::REWRITTEN, rewritten(901, false)),
-        (Code::REWRITTEN, rewritten(1, true)),
+        (Code::REWRITTEN, rewritten(0, false)),
+        (Code::REWRITTEN, rewritten(900, false)),
+        (Code::REWRITTEN, rewritten(0, true)),
         (Code::HEADER_REWRITTEN, header(0, 0, 6000)),
         (Code::HEADER_REWRITTEN, header(3, 4096, 6000)),
         (Code::HEADER_REWRITTEN, header(0, 0, 0)),

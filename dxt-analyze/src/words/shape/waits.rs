@@ -69,7 +69,7 @@ pub(crate) fn few_targets(of: &Queued, about: About, lost: Option<LostOn>) -> Wo
         None => String::new(),
     };
     let long = match of.cost {
-        QueueCost::Share(part) => format!("in the queue for {:.0} % of their time", part * 100.0),
+        QueueCost::Share(part) => format!("each waits in the queue for {:.0} % of its time", part * 100.0),
         QueueCost::Times(slower) => {
             format!("the median {} takes {slower:.1} times as long as the fastest", of.class.singular())
         }

@@ -3,21 +3,40 @@
 #![expect(unsafe_code, reason = "arrays of a program")]
 
 use crate::mpi::{Handle, SUCCESS, api};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
 /// `MPI_ERR_COUNT` in MPICH and Open MPI: returned if a count is too large for an int.
-pub(crate) const ERR_COUNT: c_int = 2;
+const ERR_COUNT: c_int = 2;
 
 /// Facts on a collective call that tell how long its arrays are, and the arrays made for the call with int counts.
 #[derive(Default)]
 pub(crate) struct Arrays {
+    function: &'static str,
     comm: Handle,
     root: Option<c_int>,
+    /// True if the send buffer is `MPI_IN_PLACE`: then the arrays before the receive buffer have no meaning.
+    in_place: Cell<bool>,
+    /// True behind the receive buffer, the only buffer that is not constant.
+    is_received: Cell<bool>,
     kept: RefCell<Vec<Vec<c_int>>>,
 }
 
 impl Arrays {
+    /// Creates the facts on a call of `function`, named as with int counts.
+    pub(crate) fn of(function: &'static str) -> Self {
+        Self { function, ..Self::default() }
+    }
+
+    /// Returns the error that the call ends with if its counts do not fit, as the communicator's error handler wants it. (Files have handlers
+    /// that return, unless a program sets others.)
+    pub(crate) fn too_large(&self) -> c_int {
+        if !self.function.starts_with("MPI_File") {
+            api().comm_call_errhandler(self.comm, ERR_COUNT);
+        }
+        ERR_COUNT
+    }
+
     /// Returns the length of arrays with an entry for each rank: 0 if they have no meaning on this rank, since another one is the root; `None`
     /// if it is not known.
     fn len(&self) -> Option<usize> {
@@ -27,9 +46,10 @@ impl Arrays {
         };
         let is_inter = of(&|to| api().comm_test_inter(self.comm, to))? != 0;
         let size = match (is_inter, self.root) {
-            // The values that mark the root differ between MPI libraries.
-            (true, Some(_)) => return None,
-            (true, None) => of(&|to| api().comm_remote_size(self.comm, to))?,
+            // `MPI_ROOT` is -3 or -4, and ranks beside the root have -1 or -2 (`MPI_PROC_NULL`).
+            (true, Some(root)) if root > -3 => 0,
+            (true, None) if self.function == "MPI_Reduce_scatter" => of(&|to| api().comm_size(self.comm, to))?,
+            (true, _) => of(&|to| api().comm_remote_size(self.comm, to))?,
             (false, Some(root)) if root != of(&|to| api().comm_rank(self.comm, to))? => 0,
             (false, _) => of(&|to| api().comm_size(self.comm, to))?,
         };
@@ -40,7 +60,8 @@ impl Arrays {
     where
         c_int: TryFrom<T>,
     {
-        let length = if array.is_null() { 0 } else { self.len()? };
+        let has_no_meaning = array.is_null() || self.in_place.get() && !self.is_received.get();
+        let length = if has_no_meaning { 0 } else { self.len()? };
         if length == 0 {
             return Some(std::ptr::null());
         }
@@ -78,13 +99,18 @@ macro_rules! same {
 same!(c_int i64 Handle);
 
 impl<T> Narrow<*const T> for *const T {
-    fn narrow(self, _: &Arrays) -> Option<*const T> {
+    fn narrow(self, arrays: &Arrays) -> Option<*const T> {
+        // `MPI_IN_PLACE` is -1 or 1, where no buffer is.
+        if [1, usize::MAX].contains(&self.addr()) {
+            arrays.in_place.set(true);
+        }
         Some(self)
     }
 }
 
 impl<T> Narrow<*mut T> for *mut T {
-    fn narrow(self, _: &Arrays) -> Option<*mut T> {
+    fn narrow(self, arrays: &Arrays) -> Option<*mut T> {
+        arrays.is_received.set(true);
         Some(self)
     }
 }

@@ -18,8 +18,8 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
         return Vec::new();
     }
     let mut programs: BTreeMap<(u32, &str), Program<'_>> = BTreeMap::new();
-    for (_, process) in cube.run.numbered_processes().filter(|(_, process)| !process.exe.is_empty()) {
-        programs.entry((process.node, process.exe.as_str())).or_default().started.push(process);
+    for (number, process) in cube.run.numbered_processes().filter(|(_, process)| !process.exe.is_empty()) {
+        programs.entry((process.node, process.exe.as_str())).or_default().started.push((number, process));
     }
     programs.retain(|_, of| of.started.len() as u64 >= cube.run.thresholds.more_calls_min);
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf) {
@@ -34,7 +34,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
 /// Processes of one program on one node, and their calls that reach the kernel.
 #[derive(Default)]
 struct Program<'c> {
-    started: Vec<&'c Process>,
+    started: Vec<(ProcessId, &'c Process)>,
     cells: Vec<(u32, &'c Cell)>,
 }
 
@@ -50,9 +50,9 @@ struct Use {
 
 fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim> {
     let (thresholds, count) = (&cube.run.thresholds, program.started.len() as u64);
-    let life_ns = program.started.iter().map(|process| process.life_ns()).fold(0, u64::saturating_add);
+    let life_ns = program.started.iter().map(|(_, process)| process.life_ns()).fold(0, u64::saturating_add);
     // Workers of a pool are started once.
-    if cube.run.are_together(program.started.iter().copied()) {
+    if cube.run.are_together(program.started.iter().map(|(_, process)| *process)) {
         return None;
     }
     let mut uses: BTreeMap<FileId, Use> = BTreeMap::new();
@@ -74,14 +74,26 @@ fn of_program(cube: &Cube<'_>, exe: &str, program: &Program<'_>) -> Option<Claim
         }
     }
     let again_ns: f64 = savings.iter().map(|(_, ns)| ns).sum();
-    // No process takes less time than its start.
-    let start_ns = program.started.iter().map(|process| process.life_ns()).min()?.min(thresholds.start_ns);
+    // No process takes less time than its start, apart from its own calls.
+    let mut own: BTreeMap<ProcessId, f64> = BTreeMap::new();
+    for (_, cell) in &program.cells {
+        *own.entry(cell.process).or_default() += cell.time_ns();
+    }
+    for (index, ns) in &savings {
+        if let Some(cell) = cube.cells.get(*index as usize) {
+            *own.entry(cell.process).or_default() -= ns;
+        }
+    }
+    let start = |(number, process): &(ProcessId, &Process)| {
+        process.life_ns().saturating_sub(own.get(number).copied().unwrap_or_default() as u64)
+    };
+    let start_ns = program.started.iter().map(start).min()?.min(thresholds.start_ns);
     let at_once = (life_ns as f64 / cube.run.length_ns().max(1) as f64).max(1.0);
-    let starts_ns = start_ns as f64 * count.saturating_sub(1) as f64 / at_once;
+    let starts_ns = start_ns as f64 * count.saturating_sub(1) as f64;
     let of = words::Launched { program: exe, processes: count, files: uses.len() as u64, life_ns, again_ns, start_ns };
     let about = About { processes: Some(count), ..About::default() };
     let claim = Claim::new(Finding::new(Code::LAUNCHED, words::launched(&of, about)), savings);
-    let waiting_ns = (starts_ns - again_ns).max(0.0);
+    let waiting_ns = (starts_ns - again_ns).max(0.0) / at_once;
     (again_ns > 0.0).then_some(Claim { waiting_ns, ..claim })
 }
 

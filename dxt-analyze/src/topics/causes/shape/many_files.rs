@@ -35,7 +35,8 @@ struct Use {
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let uses = uses(cube);
     let written = |all: u64, (of, _): &(Use, BTreeSet<ProcessId>)| all.saturating_add(of.written);
-    let all = uses.values().fold(0, written);
+    let writes = cube.cells.iter().filter(|cell| cell.class == Class::Write && counts(cube, cell));
+    let all = writes.fold(0_u64, |all, cell| all.saturating_add(cell.sums.bytes));
     let spilled = uses.values().filter(|(of, _)| of.is_spilled(&cube.run.thresholds)).fold(0, written);
     let thresholds = &cube.run.thresholds;
     let spills = spilled >= thresholds.traffic_min_bytes && spilled as f64 >= all as f64 * thresholds.traffic_share;
@@ -83,7 +84,7 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     // Versions of one file, written under temporary names, are not many files.
     let mut names: BTreeMap<Name, u64> = BTreeMap::new();
     cube.renamed.values().flatten().for_each(|name| *names.entry(*name).or_default() += 1);
-    let is_version = |name: &Name| names.get(name).is_some_and(|files| *files > 1);
+    let is_version = |name: &Name| names.get(name).is_some_and(|files| *files >= cube.run.thresholds.many_calls_min);
     for ((_, file), name) in &cube.renamed {
         if name.as_ref().is_some_and(is_version) {
             out.remove(file);

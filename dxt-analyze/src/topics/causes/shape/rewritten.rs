@@ -30,14 +30,15 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let own = |file: FileId| {
         if cube.renamed.is_empty() { Name::from(file.0) } else { renamed::name(cube.run.file_name(file)) }
     };
-    let key = |cell: &Cell| {
-        let (process, file) = (cell.process, cell.file);
-        let new = cube.renamed.get(&(process, file)).copied().flatten();
-        (process, new.unwrap_or_else(|| own(file)))
+    // Versions under names of their own are kept.
+    let key = |cell: &Cell| match cube.renamed.get(&(cell.process, cell.file)) {
+        Some(name) => name.map(|name| (cell.process, name)),
+        None => Some((cell.process, own(cell.file))),
     };
     let mut by: BTreeMap<(ProcessId, Name), Use> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| counts(cell)) {
-        let of = by.entry(key(cell)).or_default();
+        let Some(key) = key(cell) else { continue };
+        let of = by.entry(key).or_default();
         of.files.insert(cell.file);
         match cell.class {
             Class::Open => add(&mut of.opens, cell.sums.calls),
@@ -49,7 +50,14 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             _ => {}
         }
     }
-    let is_read = |of: &Use| of.read as f64 >= of.written as f64 * thresholds.half_share;
+    // Read as often as it is written, and each time as a whole for the most part. (A database is written in places.)
+    let is_read = |of: &Use| {
+        let (read, written) = (of.read as f64, of.written as f64);
+        let each = written / of.opens.max(1) as f64;
+        read >= written * thresholds.half_share
+            && written >= read * thresholds.half_share
+            && each >= of.until as f64 * thresholds.some_share
+    };
     by.retain(|_, of| {
         let times = of.written as f64 / of.until.max(1) as f64;
         of.opens >= thresholds.many_calls_min
@@ -60,22 +68,23 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     });
     let mut savings: BTreeMap<(ProcessId, Name), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
-        if let Some(of) = by.get(&key(cell)) {
+        if let Some((key, of)) = key(cell).and_then(|key| Some((key, by.get(&key)?))) {
             let usual = cell.time_ns() - cell.beyond_ns(1.0);
             let stays = 1.0 / of.opens.min(thresholds.many_calls_min) as f64;
-            savings.entry(key(cell)).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry(key).or_default().push((index, usual * (1.0 - stays)));
         }
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
     let ((process, name), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
     let of = by.get(&(process, name))?;
-    let file = of.files.iter().find(|file| own(**file) == name).or_else(|| of.files.first())?;
-    let name = cube.run.file_name(*file).to_owned();
+    let temporary = of.files.iter().filter(|file| own(**file) != name).count() as u64;
+    let known = cube.run.numbered_files().map(|(file, _)| file).find(|file| own(*file) == name);
+    let name = cube.run.file_name(known.or_else(|| of.files.first().copied())?).to_owned();
     let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
     let of = words::Rewritten {
         process: &cube.run.process_name(process),
         file: &name,
-        names: of.files.len() as u64,
+        temporary,
         opens: of.opens,
         is_read: is_read(of),
         written: of.written,

@@ -56,7 +56,7 @@ fn claim(cube: &Cube<'_>, file: &str, name: &str) -> Option<Claim> {
         time_ns,
     };
     let finding = Finding::new(Code::STANDARD_OUTPUT, words::standard_output(&of)).with(about);
-    let at_most = if is_pipeline(cube, &processes) { Severity::Info } else { Severity::High };
+    let at_most = if name == STANDARD[0].1 && is_pipeline(cube, &processes) { Severity::Info } else { Severity::High };
     Some(Claim { says_why: true, at_most, ..Claim::new(finding, savings) })
 }
 
@@ -66,7 +66,9 @@ fn is_pipeline(cube: &Cube<'_>, writers: &BTreeSet<ProcessId>) -> bool {
     let beside = |one: &Process, other: &Process| {
         (one.node, one.ppid) == (other.node, other.ppid) && one.shift_ns < other.end_ns && other.shift_ns < one.end_ns
     };
-    let readers = || cube.run.numbered_processes().filter(|(number, _)| !writers.contains(number));
-    let writes = |reader: &Process| writers.iter().filter_map(|of| cube.run.process(*of)).any(|of| beside(of, reader));
-    cube.run.ranks() == 0 && readers().any(|(_, reader)| writes(reader))
+    let has_reader = |number: ProcessId, writer: &Process| {
+        cube.run.numbered_processes().any(|(other, reader)| other != number && beside(writer, reader))
+    };
+    let all = || writers.iter().filter_map(|number| Some((*number, cube.run.process(*number)?)));
+    cube.run.ranks() == 0 && all().any(|(number, writer)| writer.ppid != 0 && has_reader(number, writer))
 }
