@@ -452,7 +452,7 @@ pub(crate) fn becoming_another(leaves_all: impl FnOnce() -> bool) -> Option<Stay
     }
     let errno = errno::save();
     let thread = tls::current();
-    // The process may continue: if a signal handler left this work by a jump, the other threads would wait forever.
+    // All signals are blocked until the trace is written: a handler that left by a jump would let the other threads wait forever.
     let blocked = blocking::Blocked::all();
     let stay = signals::held_while(|| {
         thread.while_away(|| {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FEWEST: usize = 3;
 /// Largest number of calls on other items in an item's time windows, as a part of the calls on the item.
 const BESIDE: f64 = 0.1;
-/// Largest ratio, either way, of the number of calls on an item to the median item.
+/// An item is similar to the others if it has at most this many times the median number of calls of an item, and at least this part of it.
 const SIMILAR: f64 = 2.0;
 
 /// Returns the items (files or folders) that are used one per step; empty if there are none. `calls`: time window, item, number of calls.

@@ -72,7 +72,7 @@ fn changing(state: *mut Description) -> usize {
     if state.addr() & UNKNOWN == 0 { 0 } else { (state.addr() / CHANGING) & 255 }
 }
 
-/// Returns the table state of a descriptor that follows `state` when one of the changes in progress ends.
+/// Returns the state that replaces `state` in the table when one of the changes in progress of the descriptor ends.
 fn settled(state: *mut Description) -> *mut Description {
     state.wrapping_byte_sub(CHANGING)
 }

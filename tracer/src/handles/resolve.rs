@@ -39,7 +39,7 @@ pub(crate) struct Opened {
 /// Returns the recorded file to which the descriptor `number` refers, and its type (regular file, device).
 fn opened_file(number: libc::c_int, asked: Option<Asked>) -> Option<(&'static File, FileKind)> {
     if crate::sys::is_shut() {
-        // System calls are forbidden. The number was just opened, so it most likely refers to a regular file.
+        // System calls are forbidden here, so the type of file cannot be queried. The descriptor was just opened: most are regular files.
         let unknown = Identity { kind: FileKind::Regular, ..Identity::default() };
         return file_of(&nameless(0, 0), unknown).map(|file| (file, unknown.kind));
     }

@@ -97,7 +97,7 @@ impl Claim {
         self.saves_ns() as f64 >= cube.run.length_ns() as f64 * cube.run.thresholds.least_run_share
     }
 
-    /// Reduces savings by another form to the usual part of each cell's time: without its `excess`, ns, by cell.
+    /// Limits the savings of a claim that promises another form of I/O to the usual part of each cell's time: the time less `excess`, ns, by cell.
     pub(super) fn leave(&mut self, cube: &Cube<'_>, excess: &[f64]) {
         for (index, ns) in self.savings.iter_mut().filter(|_| self.basis == Basis::Form) {
             let time = cube.cells.get(*index as usize).map_or(0.0, Cell::time_ns);

@@ -20,7 +20,7 @@ const EXCHANGE_NS_PER_BYTE: f64 = 1.0;
 /// Largest recommended buffer, bytes; each rank that moves data allocates one.
 pub const LARGEST: u64 = 64 << 20;
 
-/// MPI-IO calls on one file that a buffer cuts into rounds.
+/// MPI-IO calls on one file that move their bytes in several rounds, because the library's buffer holds fewer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RoundsRow {
     /// Path of the file on which the calls were made.
@@ -65,7 +65,7 @@ struct Found {
     moving: Made,
 }
 
-/// Returns all calls that a buffer cuts into rounds, sorted by cost, largest first.
+/// Returns all calls that move their bytes in several rounds, sorted by cost, largest first.
 #[must_use]
 pub fn rows(run: &Run, partial: &Partial) -> Vec<RoundsRow> {
     let mut all: BTreeMap<(FileId, bool, Form), Found> = BTreeMap::new();

@@ -55,7 +55,7 @@ fn parameter(lines: Vec<String>, why: &str) -> Remedy {
 /// Disables data sieving, which moves the gaps between the pieces of a call.
 pub(super) fn sieving(facts: &Facts<'_, '_>, file: Option<FileId>) -> Vec<Remedy> {
     let Some((file, of)) = subject(facts, file) else { return Vec::new() };
-    // In collective calls, the gaps are those between all ranks.
+    // In collective calls, only gaps count that the pieces of all ranks together leave.
     if of.writes.together.calls > of.writes.alone.calls && of.writes.inside.bytes > of.writes.together.bytes {
         return gaps_in_collective(facts, file);
     }
