@@ -35,6 +35,7 @@ int MPI_File_iread_at_c(MPI_File, MPI_Offset, void *, Count, MPI_Datatype, MPI_R
 
 enum { MOST = 16 };
 static int rank, size;
+static void *volatile nowhere = (void *)8;
 
 static void sums(void) {
     int one = rank == 0 ? 42 : 0, sum = 0, own[2] = {rank, rank}, all[2 * MOST], part = -1;
@@ -49,8 +50,8 @@ static void sums(void) {
     CALL(MPI_Allgatherv_c(own, 2, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD));
     for (int i = 0; i < 2 * size; i++) CHECK(all[i] == i / 2);
     /* Arrays that have no meaning on a rank may be anything there. */
-    Count *others = rank == 1 % size ? counts : (Count *)8;
-    Place *at = rank == 1 % size ? places : (Place *)16;
+    Count *others = rank == 1 % size ? counts : (Count *)nowhere;
+    Place *at = rank == 1 % size ? places : (Place *)nowhere;
     memset(all, 0, sizeof all);
     CALL(MPI_Gatherv_c(own, 2, MPI_INT, all, others, at, MPI_INT, 1 % size, MPI_COMM_WORLD));
     if (rank == 1 % size)
@@ -70,7 +71,7 @@ static void sums(void) {
     for (int i = 0; i < 2 * size; i++) CHECK(from[i] == 100 * (i / 2) + rank);
     /* What is sent lies where it is received, so counts and places of what is sent have no meaning. */
     memcpy(from, to, sizeof to);
-    CALL(MPI_Alltoallv_c(MPI_IN_PLACE, (Count *)8, (Place *)16, MPI_INT, from, counts, places, MPI_INT, MPI_COMM_WORLD));
+    CALL(MPI_Alltoallv_c(MPI_IN_PLACE, (Count *)nowhere, (Place *)nowhere, MPI_INT, from, counts, places, MPI_INT, MPI_COMM_WORLD));
     for (int i = 0; i < 2 * size; i++) CHECK(from[i] == 100 * (i / 2) + rank);
     for (int i = 0; i < size; i++) counts[i] = 1;
     for (int i = 0; i < size; i++) to[i] = i;
@@ -100,8 +101,8 @@ static void between(void) {
     /* The first rank of the first half gathers from the second. */
     for (int i = 0; i < others; i++) counts[i] = 1, places[i] = i;
     int first = side ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
-    Count *theirs = first == MPI_ROOT ? counts : (Count *)8;
-    CALL(MPI_Gatherv_c(&own, 1, MPI_INT, all, theirs, first == MPI_ROOT ? places : (Place *)16, MPI_INT, first, both));
+    Count *theirs = first == MPI_ROOT ? counts : (Count *)nowhere;
+    CALL(MPI_Gatherv_c(&own, 1, MPI_INT, all, theirs, first == MPI_ROOT ? places : (Place *)nowhere, MPI_INT, first, both));
     if (first == MPI_ROOT)
         for (int i = 0; i < others; i++) CHECK(all[i] == i + (size + 1) / 2);
     MPI_Comm_free(&both);
