@@ -105,6 +105,8 @@ pub const FOLLOWED_ARRIVALS: usize = 1 << 20;
 /// Maximum cells in which calls are summed (by process, time window, stream, size class, storage target); beyond, time windows are merged,
 /// see [`crate::cube::reading::cells`].
 pub const CELLS: usize = 1 << 18;
+/// Cells that each process may have however many processes there are, which takes precedence over [`CELLS`].
+pub const LEAST_CELLS: usize = 8;
 /// Maximum calls of one collective operation, over all processes, for which the time since the process's previous collective call is kept
 /// in memory.
 pub const FOLLOWED_GAPS: usize = 1 << 20;

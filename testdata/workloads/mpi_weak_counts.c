@@ -137,6 +137,12 @@ int main(int argc, char **argv) {
     }
 #endif
     sums();
+#if MPI_VERSION < 4
+    /* More than an int counts. */
+    int none, class;
+    MPI_Error_class(MPI_Bcast_c(&none, (Count)1 << 40, MPI_INT, 0, MPI_COMM_WORLD), &class);
+    CHECK(class == MPI_ERR_COUNT);
+#endif
     if (size > 1) between();
     files(argv[1]);
     MPI_Finalize();

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use trace_format::counters::Counters;
 use trace_format::meta::Note;
 use trace_format::op::{Layer, OpClass};
+use trace_format::segment::NO_OFFSET;
 use trace_format::spool::follow::{Follower, Seen, Shown};
 use trace_format::spool::journal::DataSetStream;
 use trace_format::spool::{Head, spill_name};
@@ -394,7 +395,7 @@ impl Held {
             process: self.process.clone(),
             target,
             key: Key { thread: seen.thread, sequence: seen.sequence, slot: seen.slot },
-            offset: segment.offset,
+            offset: segment.offset.max(NO_OFFSET),
             length: segment.length(),
             start_unix_ns,
             end_unix_ns,

@@ -26,9 +26,6 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use trace_format::op::{Layer, OpMode};
 
-/// Fewest processes that use a file for its calls to be compared only with each other, and not with calls on other files.
-const SHARED_BY: u32 = 3;
-
 /// A process that is in calls for at least this part of the run counts as blocking the ranks that wait for its messages.
 const HOLDS_UP: f64 = 0.5;
 
@@ -126,7 +123,9 @@ impl<'a> Cube<'a> {
                 let op = run.op(stream);
                 let (_, collective) = of_library(run, stream);
                 let kind = Kind::of_size(stream, key.size);
-                let file = if of_users(stream.file) >= SHARED_BY { stream.file } else { FileId::NONE };
+                // Calls on a file that several processes use are compared with each other only.
+                let is_shared = u64::from(of_users(stream.file)) >= run.thresholds.several_min;
+                let file = if is_shared { stream.file } else { FileId::NONE };
                 groups.push((kind, file));
                 cells.push(Cell {
                     process: number,

@@ -146,4 +146,21 @@ mod tests {
         assert_eq!(of.of_thread(9), [first, second]);
         assert_eq!((of.of_thread(3), first.waiting(), second.waiting()), ([].as_slice(), 1.0, 0.25));
     }
+
+    #[test]
+    fn waits_behind_a_sleep_belong_to_the_call_that_sleeps() {
+        let of = |voluntary: u64, involuntary: u64| {
+            let sample = |at: u64, times| CpuSample {
+                time_ns: at * 1000,
+                run_ns: at * 100,
+                wait_ns: at * 800,
+                voluntary: voluntary * times,
+                involuntary: involuntary * times,
+            };
+            let thread = ThreadTimes { tid: 9, knows_waits: 1, samples: vec![sample(0, 0), sample(1, 1)] };
+            let of = CpuWaits::of(ProcessorDef { cpus: vec![1], threads: vec![thread] }, 0, 1000);
+            of.of_thread(9).iter().map(|of| of.wait_ns).sum::<u64>()
+        };
+        assert_eq!([of(0, 5), of(3, 1), of(5, 0), of(0, 0)], [800, 200, 0, 800]);
+    }
 }

@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use trace_format::counters::{Counters, add_sizes};
 use trace_format::frame::BlockHead;
 use trace_format::read::Columns;
+use trace_format::segment::NO_OFFSET;
 
 /// Minimum average length, in segments, of a block's stretches (consecutive segments of one stream) for which sums per stretch are computed
 /// and shared by all analyses.
@@ -69,7 +70,7 @@ impl<'a> Stretch<'a> {
         let places = offset.iter().zip(length);
         places.zip(start.iter().zip(end)).map(move |((&offset, &length), (&start, &end))| Row {
             stream,
-            offset,
+            offset: offset.max(NO_OFFSET),
             length,
             start,
             end,
@@ -96,7 +97,7 @@ impl<'a> Stretch<'a> {
 pub struct Row {
     /// Call stream (one operation on one file) of the segment, as an index into the process's streams; for special values see [`StreamIx`].
     pub stream: StreamIx,
-    /// File offset, bytes; -1 for calls without an offset.
+    /// File offset, bytes; -1 for calls without an offset. (The new name that renames carry in its place is in [`Stretch::offset`] only.)
     pub offset: i64,
     /// Number of bytes that the call moved.
     pub length: u64,
@@ -123,7 +124,7 @@ impl Block<'_> {
         let columns = self.columns;
         Some(Row {
             stream: *self.streams.get(place)?,
-            offset: *columns.offset.get(place)?,
+            offset: (*columns.offset.get(place)?).max(NO_OFFSET),
             length: *columns.length.get(place)?,
             start: *columns.start.get(place)?,
             end: *columns.end.get(place)?,
@@ -170,7 +171,7 @@ impl Block<'_> {
         let places = self.streams.iter().zip(&columns.offset).zip(&columns.length);
         places.zip(columns.start.iter().zip(&columns.end)).map(|(((&stream, &offset), &length), (&start, &end))| Row {
             stream,
-            offset,
+            offset: offset.max(NO_OFFSET),
             length,
             start,
             end,

@@ -20,7 +20,7 @@ thresholds! {
         "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor is above `info`.",
+        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor and starts of processes is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
         "Minimum ratio of the bytes that HDF5 moves to the bytes of the chunks that its calls touch, each moved once, for a finding.",
@@ -360,7 +360,7 @@ thresholds! {
         "Maximum time that the start of a process is assumed to take.",
         "ours: fork, exec and the libraries of a small program";
     in_memory_ns: f64 = 2_000.0, "ns",
-        "Time of a call that only reaches the page cache, without the time to copy the bytes.",
+        "Time of a call that only reaches the page cache, without the time to copy the bytes; calls that take less make no rank, node, target or file slow.",
         "ours: one system call";
     transfer_ns_per_byte: f64 = 1.0, "ns per byte",
         "Time per byte of large requests and of exchanges between ranks, if the run has no such calls to compare with.",

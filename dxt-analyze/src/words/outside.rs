@@ -83,7 +83,7 @@ impl Outside {
             }
             (false, true, true) => {
                 "use larger selections, whole chunks and the data set's own datatype: in a call HDF5 also fills new chunks with fill values, compresses, converts, sets an \
-                 MPI file view per call and waits for the slowest rank"
+                 MPI file view and waits for the slowest rank"
             }
             (false, false, true) if self.alone => {
                 "reduce HDF5's own work: compress less or faster (level 1 of H5Pset_deflate, LZ4, Zstandard); use the same datatype in memory as in the file; write no fill \

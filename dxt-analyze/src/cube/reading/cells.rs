@@ -12,7 +12,7 @@ use super::threads::{OfThread, Threads};
 use super::usual::{Kind, Least, Usual, size_class};
 use super::who::{Who, of_all};
 use crate::layouts::placed::Placed;
-use crate::limits::CELLS;
+use crate::limits::{CELLS, LEAST_CELLS};
 use crate::model::{Class, FileLayout, ProcessId, Run, Stream, StreamIx};
 use crate::scan::{Analysis, Block, Row};
 use crate::shared::layer_calls::Form;
@@ -22,8 +22,6 @@ use std::collections::hash_map::Entry;
 use trace_format::frame::BlockHead;
 use trace_format::op::{Layer, OpMode};
 
-/// Minimum of the limit on the number of cells (sums over similar calls) of a process, however many processes there are.
-const FEWEST: usize = 8;
 /// Number of cells (sums over similar calls) that take as much memory as one stream's sums by part of the file. Stream: one operation on
 /// one file.
 const PER_PARTS: usize = 16;
@@ -77,7 +75,7 @@ impl<'a> Cells<'a> {
             in_parts: run.users().iter().map(|users| *users > 1 || run.processes.len() == 1).collect(),
             communicators: run.processes.iter().map(|process| of_all(process, run.ranks())).collect(),
             depths: Depths::new(run.length_ns(), layouts),
-            limit: (CELLS / run.processes.len().max(1)).max(FEWEST),
+            limit: (CELLS / run.processes.len().max(1)).max(LEAST_CELLS),
         }
     }
 

@@ -12,8 +12,8 @@ codes! {
          windows^2); (3) slowdown grows >= slower_ratio times from first to last quarter (Kendall's tau >= \
          most_share), throughput < most_share x; (4) >= 3 times (once if >= nearly_all_share of >= 3 \
          processes), >= majority_share of the processes have outliers (DXT-V002) that end together, with >= \
-         majority_share of the excess; (5) 2 to several_min calls stall in a row. Saving: excess (time above that of \
-         peers).",
+         majority_share of the excess; (5) 2 to several_min calls stall in a row. Without ranks, (1) to (3) need >= half_share of the calls of either time in \
+         the same folders. Saving: excess (time above that of peers).",
         "Check what else used the file system or network at that time, and repeat the run before changing the program.",
         "own rule: a cause outside the program slows all ranks for a while, then ends";
     STALL = "DXT-V002",
@@ -34,7 +34,7 @@ codes! {
          outliers are <= some_share of the calls if calls >= hundred_calls_min: more show two ways of service, as by \
          cache and by disk; or (4) of the files in use, >= most_share and >= few_min have one outlier each, and none \
          has more. A folder or file suffix with >= 0.8 of the excess, at >= 3 x the cost per call of other files, is \
-         named, and (3) does not apply. Saving: excess of the outliers.",
+         named, and (3) does not apply. At most info without ranks, if nothing is named and the mean excess < slow_call_ns. Saving: excess of the outliers.",
         "Make fewer, larger and collective calls: if every rank waits for all others, the slowest of all calls \
          decides how long all ranks take.",
         "own rule: waits for the slowest of many calls grow with their number";
@@ -206,7 +206,8 @@ codes! {
     STANDARD_OUTPUT = "DXT-V038",
         "Writes to standard output or standard error wait for their reader: no storage is involved.",
         "Reported if there are writes to `<stdout>` or `<stderr>`: the tracer records those that take >= 1 ms on a \
-         pipe, a socket or a terminal. Saving: time of these writes.",
+         pipe, a socket or a terminal. At most info for standard output in jobs without MPI, if another child of the writer's parent \
+         runs at the same time: in a pipeline, all wait for the slowest. Saving: time of these writes.",
         "Print less, let one rank print, or redirect the output to a file.",
         "own rule: pipe(7), a full pipe blocks its writer";
     LAUNCHED = "DXT-V039",

@@ -7,7 +7,6 @@ use crate::scan::{Analysis, Block, Stretch};
 use crate::shared::groups::group_of;
 use std::collections::BinaryHeap;
 use trace_format::frame::BlockHead;
-use trace_format::segment::NO_OFFSET;
 
 /// Limit beyond which the operations of a group are outliers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,7 +140,7 @@ impl Worst<'_> {
                 badness,
                 process,
                 start: row.start,
-                offset: row.offset.max(NO_OFFSET),
+                offset: row.offset,
                 length: row.length,
                 end: row.end,
                 stream: row.stream,

@@ -220,7 +220,7 @@ pub(crate) struct Rewritten<'a> {
 
 /// Formats the finding that a process rewrites a small file many times.
 pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
-    let seldom = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
+    let less_often = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
     let (title, hint) = if of.is_read {
         let title = format!(
             "{} reads and rewrites {} again and again ({})",
@@ -228,9 +228,9 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
             of.file,
             show::counted(of.opens, "open")
         );
-        (title, format!("keep the content in memory, and {seldom}"))
+        (title, format!("keep the content in memory, and {less_often}"))
     } else {
-        (format!("{} rewrites {} {} times", of.process, of.file, show::count(of.opens)), seldom.to_owned())
+        (format!("{} rewrites {} {} times", of.process, of.file, show::count(of.opens)), less_often.to_owned())
     };
     let title =
         format!("{title}: {} written in total for a file of {}", show::bytes(of.written), show::bytes(of.bytes));

@@ -181,6 +181,24 @@ fn reads_that_are_long_by_chance_at_once_are_no_storage_that_stands_still() {
 }
 
 #[test]
+fn reads_that_find_no_data_in_memory_accuse_nobody_without_ranks() {
+    // One read in 64 takes as long as a disk: 2 ms, or 20 ms.
+    let severity = |long_ms: u64| {
+        let mut one = process(-1, "n");
+        let mut from = 0;
+        for step in 0..3200_u64 {
+            let takes = if step % 64 == 63 { long_ms * MS } else { 10_000 + step % 7 * 500 };
+            one.add("/data/a", common::op::POSIX_READ, 0, (step << 17) as i64, 1 << 17, from, from + takes);
+            from += takes + 1000;
+        }
+        let found = report_of(vec![(one, from / MS)], 0);
+        let of = found["verdict"]["findings"].as_array().unwrap().iter().find(|of| of["code"] == "DXT-V003").cloned();
+        of.map_or_else(String::new, |of| of["severity"].as_str().unwrap().to_owned())
+    };
+    assert_eq!([severity(2), severity(20)], ["info", "high"]);
+}
+
+#[test]
 fn calls_that_stall_at_once_are_one_event() {
     // Two of four ranks stall during the same second and end together, so that fixing one alone would save nothing.
     let rank = |rank: u64| {

@@ -23,6 +23,7 @@ mod shapes;
 mod stands_off;
 mod tails;
 mod targets;
+mod temporary;
 mod threads;
 mod turns;
 mod units;

@@ -303,3 +303,39 @@ fn two_slow_nodes_of_six_are_reported_together() {
     assert_saves_ms(slow, 330.0..=370.0);
     assert_says(slow, &["node4 (2 processes)"]);
 }
+
+#[test]
+fn steps_of_a_script_on_other_files_are_no_slow_period() {
+    // A script opens its modules, each in 10 µs, and then makes new files, each in 1 ms, which is no slow period of opens: where it makes files
+    // all the time, and they take longer for a while, there is one.
+    let run = |folder: &dyn Fn(u64) -> &'static str| {
+        let mut one = process(-1, "n");
+        let mut from = 0;
+        for call in 0..2000_u64 {
+            let takes = if call < 1000 { 100_000 + call % 7 * 1000 } else { MS + call % 5 * 20_000 };
+            one.add(&format!("{}/{call}", folder(call)), op::POSIX_OPEN, 0, -1, 0, from, from + takes);
+            from += takes + 100_000;
+        }
+        report(vec![one], from / MS)
+    };
+    assert_stated(&run(&|_| "/data"), "DXT-V001", &json!({}));
+    assert_quiet(&run(&|call| if call < 1000 { "/usr/lib" } else { "/data" }), "DXT-V001");
+}
+
+#[test]
+fn calls_that_never_leave_memory_make_no_file_slow() {
+    let run = |ns: u64| {
+        let mut one = process(-1, "n");
+        let mut from = 0;
+        for call in 0..40_000_u64 {
+            let file = call % 10;
+            let takes = if file == 3 { 6 * ns } else { ns + call % 3 };
+            let at = (call / 10 * 64) as i64;
+            one.add(&format!("/data/{file}"), op::STDIO_WRITE, 0, at, 64, from, from + takes);
+            from += takes + 10;
+        }
+        report(vec![one], from.div_ceil(MS))
+    };
+    assert!(saves_ms(&run(20_000), "DXT-O005").is_some());
+    assert_eq!(saves_ms(&run(100), "DXT-O005"), None);
+}

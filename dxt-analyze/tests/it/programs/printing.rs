@@ -10,6 +10,10 @@ const READER: &str = r#""$1" 30 65536 | {
     i=0; while [ $i -lt 32 ]; do i=$((i + 1)); head -c 65536 >/dev/null; sleep 0.05; done
 }"#;
 
+/// Does the same as [`READER`] in a program that is traced, too.
+const PIPELINE: &str = r#""$1" 30 65536 | sh -c '
+    exec 3<"$1"; i=0; while [ $i -lt 32 ]; do i=$((i + 1)); head -c 65536 >/dev/null; sleep 0.05; done' sh "$1""#;
+
 #[test]
 fn a_slow_reader_of_standard_output_is_no_storage() {
     let program = workload_with("prints", Compiler::Cc, &["-O1"]);
@@ -25,4 +29,6 @@ fn a_slow_reader_of_standard_output_is_no_storage() {
     // The reader pauses for 1.5 s in all; a pipe holds 64 KiB.
     assert!(found["saves_ns"].as_u64() > Some(700_000_000), "{found}");
     assert_quiet(&run(r#""$1" 30 65536 >/dev/null"#), "DXT-V038");
+    // In a pipeline, all wait for the slowest.
+    assert_quiet(&run(PIPELINE), "DXT-V038");
 }

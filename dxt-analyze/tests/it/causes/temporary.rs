@@ -1,0 +1,138 @@
+//! Tests of files that are temporary, and of versions of a file that are written one after another.
+
+use super::{MS, RENAME, SYNC, UNLINK, report, saves_ms};
+use crate::common::facts::{assert_says, assert_stated, text_has};
+use crate::common::{self, process};
+use serde_json::json;
+use trace_format::meta::path_hash;
+use trace_format::segment::renamed_to;
+
+#[test]
+fn temporary_files_are_reported_by_what_all_their_calls_cost() {
+    let run = |removes: bool| {
+        let mut one = process(-1, "n");
+        for call in 0..100_u64 {
+            let (at, name) = (call * 8 * MS, format!("/tmp/part.{call}"));
+            one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            one.write(&name, 0, 8192, at + 2 * MS, at + 3 * MS);
+            if removes {
+                one.add(&name, UNLINK, 0, -1, 0, at + 3 * MS, at + 5 * MS);
+            }
+        }
+        report(vec![one], 800)
+    };
+    let found = run(true);
+    let temporary = assert_stated(&found, "DXT-V023", &json!({}));
+    assert_says(temporary, &["100"]);
+    assert!(text_has(&temporary["evidence"].to_string(), &["8.00 KiB"]), "{temporary}");
+    assert_eq!(saves_ms(&found, "DXT-V023"), Some(498));
+    let kept = run(false);
+    assert_says(assert_stated(&kept, "DXT-V022", &json!({})), &["100", "written"]);
+}
+
+#[test]
+fn data_that_are_written_read_back_and_removed_are_temporary_whatever_the_size_of_their_files() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Is {
+        Spill,
+        Journal,
+        OldCheckpoint,
+        ReadAndKept,
+        RemovedFirst,
+    }
+    let run = |is: Is| {
+        let mut one = process(-1, "n");
+        for file in 0..4_u64 {
+            let (mut at, name) = (file * 200 * MS, format!("/scratch/part.{file}"));
+            let mut call = |op, ms: u64| {
+                one.add(&name, op, 0, -1, 0, at, at + ms * MS);
+                at += ms * MS;
+            };
+            if is == Is::RemovedFirst {
+                call(UNLINK, 10);
+            }
+            call(common::op::POSIX_OPEN, 2);
+            if is == Is::Journal {
+                call(SYNC, 10);
+            }
+            let reads: &[bool] = if is == Is::OldCheckpoint { &[false] } else { &[false, true] };
+            for &reads in reads {
+                for part in 0..8_u64 {
+                    let (from, until) = (at + part * 10 * MS, at + (part + 1) * 10 * MS);
+                    let offset = (part << 22) as i64;
+                    let op = if reads { common::op::POSIX_READ } else { common::op::POSIX_WRITE };
+                    one.add(&name, op, 0, offset, 4 << 20, from, until);
+                }
+                at += 80 * MS;
+            }
+            if !matches!(is, Is::ReadAndKept | Is::RemovedFirst) {
+                one.add(&name, UNLINK, 0, -1, 0, at, at + 10 * MS);
+            }
+        }
+        report(vec![one], 800)
+    };
+    let found = run(Is::Spill);
+    assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["128 MiB of 128 MiB", "4 files"]);
+    // 4 x (2 + 80 + 80 + 10) ms.
+    assert_eq!(saves_ms(&found, "DXT-V023"), Some(688));
+    for is in [Is::Journal, Is::OldCheckpoint, Is::ReadAndKept, Is::RemovedFirst] {
+        assert_eq!(saves_ms(&run(is), "DXT-V023"), None);
+    }
+}
+
+#[test]
+fn a_state_that_is_written_anew_is_reported_and_a_log_is_not() {
+    let run = |anew: bool| {
+        let mut one = process(-1, "n");
+        for call in 0..50_u64 {
+            let at = call * 20 * MS;
+            one.add("/run/state", common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            let offset = if anew { 0 } else { (call * 40_000) as i64 };
+            one.write("/run/state", offset, 40_000, at + 2 * MS, at + 10 * MS);
+        }
+        report(vec![one], 1000)
+    };
+    let found = run(true);
+    let facts = json!({"file": "/run/state", "calls": 50, "bytes": 50 * 40_000});
+    assert_says(assert_stated(&found, "DXT-V025", &facts), &["pid 999", "39.1 KiB"]);
+    assert_eq!(saves_ms(&found, "DXT-V025"), Some(468));
+    // However large, a file that is read as often is no checkpoint.
+    let whole = |reads: bool| {
+        let mut one = process(-1, "n");
+        for call in 0..100_u64 {
+            let at = call * 20 * MS;
+            one.add("/run/state", common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            if call % 2 == 1 {
+                one.write("/run/state", 0, 64 << 20, at + 2 * MS, at + 18 * MS);
+            } else if reads {
+                one.add("/run/state", common::op::POSIX_READ, 0, 0, 64 << 20, at + 2 * MS, at + 18 * MS);
+            }
+        }
+        report(vec![one], 2000)
+    };
+    assert_says(assert_stated(&whole(true), "DXT-V025", &json!({})), &["reads and rewrites", "100 opens"]);
+    assert_eq!(saves_ms(&whole(false), "DXT-V025"), None);
+    assert_eq!(saves_ms(&run(false), "DXT-V025"), None);
+}
+
+#[test]
+fn a_state_that_is_written_under_temporary_names_is_one_file() {
+    let run = |new_name: fn(u64) -> String| {
+        let mut one = process(-1, "n");
+        for call in 0..50_u64 {
+            let (at, name) = (call * 20 * MS, format!("/run/tmp{call}"));
+            let new_name = renamed_to(path_hash(new_name(call).as_bytes()));
+            one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + 2 * MS);
+            one.write(&name, 0, 40_000, at + 2 * MS, at + 10 * MS);
+            one.add(&name, RENAME, 0, new_name, 0, at + 10 * MS, at + 14 * MS);
+        }
+        report(vec![one], 1000)
+    };
+    let found = run(|_| "/run/state".into());
+    let facts = json!({"calls": 50, "bytes": 50 * 40_000});
+    assert_says(assert_stated(&found, "DXT-V025", &facts), &["50 times", "39.1 KiB"]);
+    // 50 x (2 + 8 + 4) ms, less one version in 16.
+    assert_eq!(saves_ms(&found, "DXT-V025"), Some(656));
+    let several = run(|call| format!("/run/state.{call}"));
+    assert_eq!(saves_ms(&several, "DXT-V025"), None);
+}
