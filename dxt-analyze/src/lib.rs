@@ -21,6 +21,7 @@ pub mod export;
 pub mod findings;
 #[cfg(feature = "parquet")]
 pub mod frames;
+mod hypotheses;
 pub mod import;
 pub mod layouts;
 pub mod limits;

@@ -114,6 +114,8 @@ pub const FOLLOWED_GAPS: usize = 1 << 20;
 pub const SPANS: usize = 1 << 15;
 /// Number of regions (one per process) whose metadata are in memory at the same time while they are read.
 pub const REGIONS_AT_A_TIME: usize = 1 << 12;
+/// Jobs whose starts are at most this far apart were started together, ns.
+pub const STARTED_TOGETHER_NS: i64 = 1_000_000_000;
 
 #[cfg(test)]
 mod tests {

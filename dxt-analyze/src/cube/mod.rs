@@ -86,7 +86,9 @@ pub struct Cube<'a> {
     /// By process and file: blocks that the process overwrites right after reading them.
     pub read_before: read_before::Partial,
     /// By process and stream: time of calls that the process repeats after each open of their file, ns.
-    pub repeated: episodes::Partial,
+    pub repeated: episodes::Repeated,
+    /// By process and file: pauses of the process after its reads of the file.
+    pub pauses: episodes::AfterReads,
     /// New names of renamed files, by process and file.
     pub renamed: renamed::Partial,
     /// Stripe count by file, if the layout is known.

@@ -14,7 +14,7 @@ pub(crate) use standard_input::or_path;
 
 use crate::exit::UsageError;
 use crate::import::{connector, darshan};
-use crate::limits::of_log;
+use crate::limits::{STARTED_TOGETHER_NS, of_log};
 use crate::model::content::{Content, Pool};
 use crate::model::converted::Converted;
 use crate::model::run::Input;
@@ -22,6 +22,7 @@ use crate::model::{Problem, Run};
 use crate::text::paths::shown;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trace_format::limits::TABLE_BYTES;
@@ -36,15 +37,44 @@ pub enum Source {
     Memory(PathBuf, Vec<u8>),
 }
 
-/// Loads the job in the files and directories in `named`; `job` is the key of the job to choose if there are several.
+/// Loads the job in the files and directories in `named`; `job` is the key of the job to choose if there are several. Without it, the newest
+/// job in directories is chosen.
 ///
 /// # Errors
 /// Fails as [`load`] does, or if a name matches no file.
 pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
-    let found = find::find(named)?;
-    let mut run = load(found.paths.into_iter().map(Source::Path).collect(), job)?;
+    let mut found = find::find(named)?;
+    let sources = found.paths.into_iter().map(Source::Path).collect();
+    let (inputs, failures) = some(open_all_in(sources, &Arc::default(), &one_room()))?;
+    let any = job.is_none() && named.iter().all(|path| path.is_dir());
+    let newest = if any { newest_job(&inputs) } else { None };
+    if let Some((key, jobs)) = &newest {
+        found.notes.push(format!(
+            "of {jobs} jobs in {}, this is the newest, {key}: --job KEY chooses another, and `corpus` lists all",
+            if let [one] = named { shown(one) } else { "these directories".to_owned() }
+        ));
+    }
+    let inputs = choose_job(inputs, job.or(newest.as_ref().map(|(key, _)| key.as_str())))?;
+    let mut run = merge::merge(inputs, problems(failures));
     run.remarks.splice(0..0, found.notes);
     Ok(run)
+}
+
+/// Returns the key of the newest of several jobs, and their number. Of jobs that start together, such as those of a launcher's wrappers, it is
+/// the one with MPI ranks, or the largest.
+fn newest_job(inputs: &[Input]) -> Option<(String, usize)> {
+    let mut by: BTreeMap<&str, (i64, bool, u64)> = BTreeMap::new();
+    for input in inputs.iter().filter(|input| !input.trace.job.info.key.is_empty()) {
+        let info = &input.trace.job.info;
+        let of = by.entry(info.key.as_str()).or_insert((i64::MAX, false, 0));
+        of.0 = of.0.min(info.start_unix_ns);
+        of.1 |= info.mpi.is_some();
+        of.2 = of.2.saturating_add(std::fs::metadata(&input.path).map_or(0, |of| of.len()));
+    }
+    let last = by.values().map(|(start, ..)| *start).max()?;
+    let together = by.iter().filter(|(_, of)| of.0.saturating_add(STARTED_TOGETHER_NS) >= last);
+    let (key, _) = together.max_by_key(|(key, of)| (of.1, of.2, **key))?;
+    (by.len() > 1).then(|| ((*key).to_owned(), by.len()))
 }
 
 /// Opens `sources` and loads the job in them. An unreadable source is reported as a problem of the run, provided another source is readable.

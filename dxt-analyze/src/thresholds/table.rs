@@ -20,7 +20,7 @@ thresholds! {
         "Expected share of false alarms among the ranks, nodes, storage targets or files reported as outliers.",
         "Benjamini & Hochberg, JRSS B 57, 1995; the customary 5 %";
     io_matters_share: f64 = 0.05, "ratio",
-        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor and starts of processes is above `info`.",
+        "Minimum share of the run time in I/O for I/O to be a bottleneck; below it, no finding but waits for a processor, starts of processes and repeated computing is above `info`.",
         "ours: a smaller share cannot save a twentieth of the run time";
     hdf5_amplification: f64 = 2.0, "ratio",
         "Minimum ratio of the bytes that HDF5 moves to the bytes of the chunks that its calls touch, each moved once, for a finding.",

@@ -15,43 +15,6 @@ pub(crate) fn serialized(title: &Title) -> Title {
     format!("ranks are serialized: {title}").into()
 }
 
-/// Combines the titles of two findings on the same calls.
-pub(crate) fn same_calls(title: &Title, other: &Title) -> Title {
-    format!("{title}; {other}").into()
-}
-
-/// Formats finding DXT-C027 on temporary data: processes read back data (`read_back`) that they then overwrite (`title`). `evidence`: that of
-/// both findings.
-pub(crate) fn scratch_data(title: &Title, read_back: &Title, evidence: Vec<Evidence>) -> Words {
-    Words::of(
-        format!("temporary data: {title}, and {read_back}"),
-        evidence,
-        "hold temporary data in memory, on the node's own disk or in /dev/shm: each process rereads and overwrites only its own data, so a \
-         parallel file system is not needed",
-    )
-}
-
-/// Returns title and evidence of finding DXT-C013: one rank does all I/O, and gathers or distributes the data by the MPI calls in `gathers`
-/// and `distributes`, while the other ranks wait for `waits_ns` in total.
-pub(crate) fn one_rank_gathers(
-    title: &Title,
-    gathers: &[String],
-    distributes: &[String],
-    waits_ns: u64,
-) -> (Title, Evidence) {
-    let does = match (gathers.is_empty(), distributes.is_empty()) {
-        (_, true) => "gathers data from the other ranks",
-        (true, false) => "distributes data to the other ranks",
-        (false, false) => "gathers data from the other ranks and distributes data to them",
-    };
-    let words = format!(
-        "the other ranks wait {} of the run time in {} for this rank, besides the wait for its reads and writes",
-        units::duration(waits_ns),
-        [gathers, distributes].concat().join(" and ")
-    );
-    (format!("{title}; it also {does}").into(), words.into())
-}
-
 /// File whose requests reach only few of its storage targets.
 #[derive(Clone, Debug)]
 pub(crate) struct Aliased {
@@ -242,12 +205,6 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     use crate::findings::Code;
     let title = |title: &str| Words::new(title, "");
     let retitled = |title: Title| Words { title, ..Words::default() };
-    let [gather, bcast] = ["MPI_Gather", "MPI_Bcast"].map(|name| vec![name.to_owned()]);
-    let one = title("rank 0 makes all reads and writes").title;
-    let gathers = |gathers: &[String], distributes: &[String]| {
-        let (title, evidence) = one_rank_gathers(&one, gathers, distributes, 3_000_000_000);
-        retitled(title).and([evidence])
-    };
     let aliased =
         Aliased { file: "/scratch/out".into(), stripe_size: 1 << 20, targets: 16, used: vec![3], share: 1.0, rows: 40 };
     let many = Aliased { used: (0..8).collect(), ..aliased.clone() };
@@ -272,22 +229,9 @@ pub(super) fn samples() -> Vec<super::tests::Sample> {
     let aio = NoOverlap { mpi: false, processes: 1, most: None, ..overlap.clone() };
     let in_submit = |of: &NoOverlap| NoOverlap { inside_submit: true, submitting_ns: 3_900_000_000, ..of.clone() };
     let ranks_write = title("4 ranks write one after another").title;
-    let small = title("1,000 small writes to /scratch/out").title;
-    let (over, back) = (title("64 MiB are overwritten").title, title("64 MiB are read back").title);
     vec![
         (Code::SERIALISED, retitled(serialized(&ranks_write))),
-        (
-            Code::INDEPENDENT,
-            retitled(same_calls(
-                &small,
-                &title("several nodes write concurrently to the same 2 stripes of /scratch/out").title,
-            )),
-        ),
         (Code::SAME_BYTES, retitled(and_other_files(&title("all ranks read the same bytes of /scratch/in").title, 2))),
-        (Code::OVERWRITTEN, scratch_data(&over, &back, Vec::new())),
-        (Code::ONE_RANK, gathers(&gather, &[])),
-        (Code::ONE_RANK, gathers(&[], &bcast)),
-        (Code::ONE_RANK, gathers(&gather, &bcast)),
         (Code::ALIASING, few_targets_reached(&aliased, 0)),
         (Code::ALIASING, few_targets_reached(&many, 2)),
         (Code::BY_TURNS, by_turns(true, 12, 4_000_000_000, 8_000_000_000)),
@@ -308,11 +252,9 @@ mod tests {
 
     #[test]
     fn titles_of_several_findings_are_joined_in_their_order() {
-        let (over, back) = (Title::from("the file f is overwritten"), Title::from("f is read again"));
-        let several = and_other_files(&scratch_data(&over, &back, Vec::new()).title, 2);
-        let all = same_calls(&serialized(&several), &Title::from("2 stripes of f"));
-        let said = "ranks are serialized: temporary data: the file f is overwritten, and f is read again (also 2 other files); \
-                    2 stripes of f";
+        let several = and_other_files(&Title::from("the file f is overwritten"), 2);
+        let all = serialized(&several);
+        let said = "ranks are serialized: the file f is overwritten (also 2 other files)";
         assert_eq!(all.to_string(), said);
     }
 }

@@ -191,3 +191,29 @@ fn man_pages_and_completions_are_written_for_both_programs() {
         }
     }
 }
+
+#[test]
+fn the_newest_of_several_jobs_in_a_directory_is_chosen_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |key: &str, ranks: u32, late_s: i64| {
+        let mut job = job(key, ranks);
+        job.info.start_unix_ns += late_s * 1_000_000_000;
+        let mut one = process(if ranks > 0 { 0 } else { -1 }, "n");
+        one.write(&format!("/data/{key}"), 0, 4096, 0, 1000);
+        put(folder.path(), &format!("{key}.dxt"), &trace(&job, vec![one]))
+    };
+    let all = [of("old", 1, 0), of("wrapper", 0, 60), of("new", 1, 60)];
+    let chosen = |args: &[&str]| {
+        let output = run(&[&["dump"], args].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said(&output))
+    };
+    let name = folder.path().to_str().unwrap();
+    // A launcher's wrapper starts with the ranks.
+    let (code, rows, err) = chosen(&[name]);
+    assert!(code == Some(0) && rows.contains("/data/new") && !rows.contains("/data/old"), "{rows}");
+    assert!(err.contains("of 3 jobs") && err.contains("newest, new:") && err.contains("--job KEY"), "{err}");
+    let (_, rows, err) = chosen(&[name, "--job", "old"]);
+    assert!(rows.contains("/data/old") && !err.contains("newest"), "{err}");
+    // Files that are named are meant to be one job.
+    assert_eq!(chosen(&[&all[0], &all[2]]).0, Some(2));
+}

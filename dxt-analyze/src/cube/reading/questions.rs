@@ -161,12 +161,42 @@ impl Questions {
                 let put = put.get(folder(run, *file)).into_iter().flatten().filter(|(other, _)| other != number);
                 let mut put: Vec<u64> = put.map(|(_, ended)| *ended).collect();
                 put.sort_unstable();
-                waits(calls, &others, &put, |wait| out.push(Found { process: *number, file: *file, ..wait }));
+                // A process that finds a file as soon as a process that it started, and that uses the file, has ended waits for that process.
+                let ends =
+                    by.keys().filter(|other| descends(run, **other, *number)).filter_map(|other| run.process(*other));
+                let ends: Vec<u64> = ends.map(|other| other.end_ns).collect();
+                let waits_for_end = |wait: &Found| {
+                    let late_ns = wait.found_ns.saturating_sub(wait.there_ns) as f64;
+                    let since = |end: &u64| wait.found_ns.checked_sub(*end).filter(|_| *end >= wait.there_ns);
+                    // The end of a process takes time, too.
+                    let soon_ns = (late_ns * run.thresholds.half_share).max(run.thresholds.start_ns as f64);
+                    ends.iter().filter_map(since).any(|ns| ns as f64 <= soon_ns)
+                };
+                waits(calls, &others, &put, |wait| {
+                    if !waits_for_end(&wait) {
+                        out.push(Found { process: *number, file: *file, ..wait });
+                    }
+                });
             }
         }
         out.sort_unstable_by_key(|found| (found.process, found.asked_ns, found.file));
         out
     }
+}
+
+/// True if `process` was started by `ancestor`, or by one of the processes that `ancestor` started.
+fn descends(run: &Run, process: ProcessId, ancestor: ProcessId) -> bool {
+    let (Some(mut of), Some(top)) = (run.process(process), run.process(ancestor)) else { return false };
+    // Process ids may be used again: no more steps than there are processes.
+    for _ in 0..run.processes.len() {
+        if of.node == top.node && of.ppid == top.pid {
+            return true;
+        }
+        let above = |one: &&Process| one.node == of.node && one.pid == of.ppid && one.shift_ns <= of.shift_ns;
+        let Some(parent) = run.processes.iter().find(above).filter(|one| one.pid != of.pid) else { return false };
+        of = parent;
+    }
+    false
 }
 
 fn folder(run: &Run, file: FileId) -> &str {

@@ -2,44 +2,11 @@
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{Code, Finding, Saving, Severity};
+use crate::hypotheses::{Basis, Hypothesis};
 use crate::model::FileId;
 use crate::replay::Savings;
 use crate::words::Words;
 use crate::words::common::LostOn;
-
-/// Origin of a claim's savings, which decides who explains the excess of calls over their peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Excess over peers, which the run proves.
-    Excess,
-    /// Another form of the same work, in which slow calls would still be slow: excess stays with the claims that prove it.
-    Form,
-    /// Measured in this run otherwise, and shows as excess of some calls, too: waits of calls for each other, ranks that take longer than
-    /// others, a cost that the finding itself states.
-    Measured,
-}
-
-/// Codes of findings whose savings are measured in the run by other means than the excess of calls over peers.
-const MEASURED: [Code; 11] = [
-    Code::LOCK_WAITS,
-    Code::LOCK_TIME,
-    Code::INDEPENDENT,
-    Code::COMMON_READS,
-    Code::TIME_IMBALANCE,
-    Code::STANDARD_OUTPUT,
-    Code::POLLED,
-    Code::SLOW_THREAD,
-    Code::MANY_AGGREGATORS,
-    Code::ALIASING,
-    Code::NO_OVERLAP,
-];
-
-impl Basis {
-    /// Returns the basis of claims with findings of `code`, but for findings of slow units and single calls.
-    fn of(code: Code) -> Self {
-        if MEASURED.contains(&code) { Self::Measured } else { Self::Form }
-    }
-}
 
 /// Claim: a finding, the calls that it explains, and the time saved without their cause.
 #[derive(Clone, Debug)]
@@ -57,8 +24,6 @@ pub struct Claim {
     /// True if the finding explains why its calls are long; false if it only describes how they are made. (A code can have findings of both
     /// kinds.)
     pub says_why: bool,
-    /// True if the cause is load: calls wait for each other at storage targets.
-    pub is_load: bool,
     /// Lower and upper bound of an uncertain saving, as factors of the saving.
     pub range: Option<(f64, f64)>,
     /// Upper bound of the finding's severity: `Warn` if the program may need the calls.
@@ -72,13 +37,12 @@ impl Claim {
     #[must_use]
     pub fn new(finding: Finding, savings: Savings) -> Self {
         Self {
-            basis: Basis::of(finding.code),
+            basis: Hypothesis::of(finding.code).basis,
             finding,
             savings,
             waiting_ns: 0.0,
             outside_ns: 0.0,
             says_why: false,
-            is_load: false,
             range: None,
             at_most: Severity::High,
             alone: None,

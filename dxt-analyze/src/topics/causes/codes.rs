@@ -218,6 +218,15 @@ codes! {
          min(least lifetime without own calls, start_ns), divided by the mean number of processes at once.",
         "Start the program once for all items; or keep the files that each process opens on a local disk.",
         "own rule: each process opens its files anew";
+    PROCESSED_AGAIN = "DXT-V040",
+        "A process reads a file again and again, and computes after each pass: the computing is repeated as well.",
+        "Reported if a process (1) makes >= few_min passes over a file: opens, or reads at offset 0; (2) again = 1 - end of \
+         the last byte / bytes read >= half_share; (3) its time on processors is known. Saving, an upper bound: pauses x \
+         again x computing share. Pauses: from a read to the next call on the file; with >= hundred_calls_min passes, also from \
+         the last call to one on another file. Computing share = (time on processors - time in calls) / all pauses, \
+         at most 1. At most `warn`: how much of the computing depends on the file is not on record.",
+        "Keep what a pass has made of the data (decompressed, parsed) in memory; or read only the needed part, by an index.",
+        "own rule: what is read again is decompressed and parsed again";
     HDF5_AMPLIFIED = "DXT-V024",
         "HDF5 moves far more bytes of a file than the program requests.",
         "Reported if, with moved = bytes that HDF5 reads and writes of a file through MPI-IO (else by system calls) and \

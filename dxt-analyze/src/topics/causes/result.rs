@@ -1,6 +1,6 @@
 //! Findings about slow units (ranks, nodes, targets, ...), outliers and shapes of I/O, with their saving.
 
-use super::claim::{Basis, Claim, excess};
+use super::claim::{Claim, excess};
 use super::long_calls_as_finding::{joined_with_slow, of_tail};
 use super::price::price;
 use super::shape::aliasing::Aliased;
@@ -39,11 +39,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps], aliased: &[Aliased]) -> Vec<Claim>
             out.push(of_unit(cube, &slow));
         }
     }
-    out.par_iter_mut().for_each(|claim| {
-        // Why first calls take longer remains a guess: they leave excess to other findings.
-        claim.basis = if claim.finding.code == Code::FIRST_CALLS { Basis::Measured } else { Basis::Excess };
-        price(cube, &phases, &slots, claim);
-    });
+    out.par_iter_mut().for_each(|claim| price(cube, &phases, &slots, claim));
     let proven = excess(cube, out.iter().filter(|claim| claim.is_worth(cube)));
     shapes.extend(super::shape::hdf5_metadata::claims(cube));
     shapes.extend(super::shape::aliasing::claims(cube, aliased));

@@ -65,7 +65,7 @@ pub(super) fn of_unit(cube: &Cube<'_>, slow: &Effect) -> Claim {
         Unit::File(_) | Unit::Folder(_) | Unit::Region(_) => (Code::SLOW_FILE, words::slow_file(&facts)),
     };
     let words = words.on(lost_on(cube, &slow.savings));
-    Claim { is_load: load.is_some(), ..Claim::new(Finding::new(code, words), slow.savings.clone()) }
+    Claim::new(Finding::new(code, words), slow.savings.clone())
 }
 
 /// Returns by how much a class of calls of the slow unit (rank, node, target, ...) is slower than its peers.

@@ -69,15 +69,15 @@ pub struct Frame {
     pub found: Vec<Found>,
     /// Blocks that processes overwrite completely right after reading them, by process and file.
     pub read_before: read_before::Partial,
-    /// Time of calls that processes repeat after each open of a file, by process and stream, ns.
-    pub repeated: episodes::Partial,
+    /// Calls that processes repeat after each open of a file, and pauses after reads.
+    pub episodes: episodes::Partial,
     /// New names of renamed files, by process and file.
     pub renamed: renamed::Partial,
 }
 
 impl Frame {
     pub(super) fn of(run: &Run, read: ReadFirst, questions: &Questions) -> Self {
-        let FirstRead { mut phases, durations, questions: kept, read_before, episodes: repeated, renamed } = read;
+        let FirstRead { mut phases, durations, questions: kept, read_before, episodes, renamed } = read;
         let gaps = phases.gaps();
         let found = questions.found(run, kept);
         Self {
@@ -86,7 +86,7 @@ impl Frame {
             usual: durations.usual(&run.thresholds),
             found,
             read_before,
-            repeated,
+            episodes,
             renamed,
         }
     }
@@ -135,7 +135,8 @@ impl<'a> CausesReport<'a> {
         cube.grow_with_depth = grow_with_depth;
         cube.busy = [Class::Read, Class::Write].map(|class| (class, depths.busy(&sums, class))).into();
         cube.served = [Class::Read, Class::Write].map(|class| (class, depths.served(&sums, class, &cube.slots))).into();
-        (cube.found, cube.read_before, cube.repeated) = (frame.found, frame.read_before, frame.repeated);
+        (cube.found, cube.read_before) = (frame.found, frame.read_before);
+        (cube.repeated, cube.pauses) = (frame.episodes.repeated, frame.episodes.pauses);
         cube.renamed = frame.renamed;
         let claims = claims(&cube, &frame.gaps, &begun.files);
         let mut findings = missing.findings();

@@ -4,14 +4,15 @@
 
 use super::aggregators;
 use super::by_turns::takes_turns;
-use super::counterfactual::{Counterfactual, DATA, OF_SHARED, OF_THE_PROGRAM, rule};
 use super::of_files::{collective, extents, fastest, read, readers, shared};
 use crate::cube::{Cell, Cube, weighted_quantile};
 use crate::findings::{Code, Finding, Severity};
+use crate::hypotheses::counterfactual::DATA;
+use crate::hypotheses::{Counterfactual, Hypothesis};
 use crate::model::{Class, FileId, ProcessId, StreamIx, Within};
 use crate::replay::{Savings, turns};
 use crate::shared::totals::add;
-use crate::topics::causes::claim::{Basis, Claim, excess};
+use crate::topics::causes::claim::{Claim, excess};
 use crate::topics::causes::shape::put_together::saved_ns;
 use crate::topics::causes::shape::whole_files::WholeFiles;
 use crate::words::verdict::serialized;
@@ -106,33 +107,29 @@ impl<'g, 'a> Mending<'g, 'a> {
     pub(crate) fn claim(&self, finding: &Finding) -> Option<Claim> {
         let thresholds = &self.cube.run.thresholds;
         // `NO_BUFFERING` without a cost is skipped: each call is one request already, and what fewer requests of all ranks would save is unknown.
-        let rule = rule(finding.code).filter(|_| finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some())?;
+        let is_known = finding.code != Code::NO_BUFFERING || finding.cost_ns.is_some();
+        let (calls, instead) = Hypothesis::of(finding.code).instead.filter(|_| is_known)?;
         let about = &finding.about;
         let file = about.file.as_ref().and_then(|name| self.file(name));
         let others = self.others(finding);
-        let of_shared = OF_SHARED.contains(&finding.code);
-        let of_the_program = OF_THE_PROGRAM.contains(&finding.code);
         let of_library = |cell: &Cell| {
             let inside = self.cube.stream(cell).is_some_and(|stream| stream.within() == Within::Mpiio);
             inside && self.collective.contains(&cell.file)
         };
         let counts = |cell: &Cell| {
             cell.leaf
-                && rule.classes.contains(&cell.class)
-                && rule.inside.is_none_or(|inside| inside == cell.inside)
+                && calls.classes.contains(&cell.class)
+                && calls.inside.is_none_or(|inside| inside == cell.inside)
                 && file.is_none_or(|file| file == cell.file || others.contains_key(&cell.file))
-                && (!of_shared || self.shared.contains(&cell.file))
-                && !(of_the_program && of_library(cell))
+                && (!calls.of_shared || self.shared.contains(&cell.file))
+                && !(calls.of_the_program && of_library(cell))
         };
         let theirs: Vec<(u32, &Cell)> = (0..).zip(&self.cube.cells).filter(|(_, cell)| counts(cell)).collect();
         // A finding about waits for locks explains the same more precisely.
-        if rule.counterfactual == Counterfactual::Parallel
-            && finding.code == Code::SERIALISED
-            && turns::are_of_locks(self.cube)
-        {
+        if instead == Counterfactual::Parallel && finding.code == Code::SERIALISED && turns::are_of_locks(self.cube) {
             return None;
         }
-        if rule.counterfactual == Counterfactual::Parallel {
+        if instead == Counterfactual::Parallel {
             let waits = turns::waited(self.cube).unwrap_or(f64::INFINITY);
             let waiting_ns = self.beside_ns.min(waits) * self.of_their_own();
             let least = if finding.code == Code::SERIAL { thresholds.majority_share } else { thresholds.third_share };
@@ -144,12 +141,12 @@ impl<'g, 'a> Mending<'g, 'a> {
             return takes_turns(self.cube, self.beside_ns, least)
                 .then(|| Claim { waiting_ns, ..Claim::new(finding, Vec::new()) });
         }
-        if rule.counterfactual == Counterfactual::Spread {
+        if instead == Counterfactual::Spread {
             return aggregators::claim(self.cube, finding, &theirs, &|class| {
                 self.in_collective.get(&class).copied().unwrap_or_default()
             });
         }
-        if rule.counterfactual == Counterfactual::Waiting {
+        if instead == Counterfactual::Waiting {
             let waiting_ns = about.time_ns.unwrap_or_default() as f64;
             let savings: Savings = theirs
                 .into_iter()
@@ -160,14 +157,14 @@ impl<'g, 'a> Mending<'g, 'a> {
             let any = waiting_ns > 0.0 || !savings.is_empty();
             return any.then(|| Claim { waiting_ns, ..Claim::new(finding.clone(), savings) });
         }
-        let small = |cell: &Cell| rule.counterfactual != Counterfactual::Rows || cell.is_below(thresholds.direct_bytes);
+        let small = |cell: &Cell| instead != Counterfactual::Rows || cell.is_below(thresholds.direct_bytes);
         // Other files that the finding covers are priced separately.
         let whose = |cell: &Cell| Some(cell.file).filter(|file| others.contains_key(file));
         let mut all: FxHashMap<Option<FileId>, f64> = FxHashMap::default();
         for (_, cell) in theirs.iter().filter(|(_, cell)| small(cell)) {
             *all.entry(whose(cell)).or_default() += cell.time_ns();
         }
-        let unknown = if rule.counterfactual == Counterfactual::Random { 1.0 } else { 0.0 };
+        let unknown = if instead == Counterfactual::Random { 1.0 } else { 0.0 };
         // Several processes read only these bytes of all that are read of the named file.
         let all_read = file.and_then(|file| self.read.get(&file)).copied().unwrap_or_default();
         let several = |cell: &Cell| match (about.processes, about.bytes) {
@@ -177,7 +174,7 @@ impl<'g, 'a> Mending<'g, 'a> {
             _ => (self.readers.get(&cell.file).copied().unwrap_or(1).max(1) as f64, 1.0),
         };
         let cost = |cell: &Cell| {
-            if rule.counterfactual == Counterfactual::Shared {
+            if instead == Counterfactual::Shared {
                 let (readers, part) = several(cell);
                 return part * (1.0 - 1.0 / readers);
             }
@@ -187,7 +184,7 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let savings: Savings = theirs
             .into_iter()
-            .map(|(index, cell)| (index, self.less(rule.counterfactual, (index, cell), cost(cell))))
+            .map(|(index, cell)| (index, self.less(instead, (index, cell), cost(cell))))
             .filter(|(_, ns)| *ns > 0.0)
             .collect();
         // The time of long reads that are far apart may be due to their bytes: the run has nothing to compare with.
@@ -196,15 +193,10 @@ impl<'g, 'a> Mending<'g, 'a> {
         };
         let sum = |of: &mut dyn Iterator<Item = &(u32, f64)>| of.map(|(_, ns)| ns).sum::<f64>();
         let all = sum(&mut savings.iter());
-        let far = matches!(rule.counterfactual, Counterfactual::Random | Counterfactual::Apart);
+        let far = matches!(instead, Counterfactual::Random | Counterfactual::Apart);
         let is_guess = far && sum(&mut savings.iter().filter(short)) * 2.0 < all;
         let at_most = if is_guess { Severity::Warn } else { Severity::High };
-        let claim = Claim { at_most, ..Claim::new(finding.clone(), savings) };
-        let basis = match rule.counterfactual {
-            Counterfactual::Handover | Counterfactual::Shared | Counterfactual::Compared => Basis::Measured,
-            _ => claim.basis,
-        };
-        (!claim.savings.is_empty()).then_some(Claim { basis, ..claim })
+        (!savings.is_empty()).then(|| Claim { at_most, ..Claim::new(finding.clone(), savings) })
     }
 
     /// Returns the files that a merged finding covers besides the one that it names, each with the finding's cost there, ns.

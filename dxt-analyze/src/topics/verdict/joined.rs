@@ -10,7 +10,7 @@ use crate::words::verdict::and_other_files;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Merges claims (findings with their savings) that have one code, if they save more together or if none of them has most of the saving.
-/// Also merges claims about bytes that all ranks read, and claims that cover more files than they name.
+/// Also merges claims that cover more files than they name.
 pub(crate) fn joined(cube: &Cube<'_>, phases: &Work, claims: Vec<Claim>) -> Vec<Claim> {
     let mut by: BTreeMap<Code, Vec<Claim>> = BTreeMap::new();
     for claim in claims {
@@ -29,14 +29,10 @@ fn of_code(cube: &Cube<'_>, phases: &Work, mut similar: Vec<Claim>) -> Vec<Claim
     let none_alone = most < similar.iter().map(weight).sum::<f64>() * thresholds.majority_share;
     let waiting_ns: f64 = similar.iter().map(|claim| claim.waiting_ns).sum();
     let files: BTreeSet<String> = similar.iter().filter_map(|claim| claim.finding.about.file.clone()).collect();
-    // All ranks read each of the files, so savings on single files add up.
-    let by_all = similar.iter().all(|claim| claim.finding.code == Code::SAME_BYTES);
     // Merge if findings cover more files than they name.
     let unnamed = similar.iter().flat_map(|claim| claim.finding.others()).count() as u64;
-    let together = unnamed > 0
-        || by_all
-        || none_alone
-        || waiting_ns == 0.0 && phases.saved(cube, &all) > each * thresholds.similar_ratio;
+    let together =
+        unnamed > 0 || none_alone || waiting_ns == 0.0 && phases.saved(cube, &all) > each * thresholds.similar_ratio;
     if similar.len() < 2 || files.len() < similar.len() || !together {
         return similar;
     }

@@ -1,7 +1,6 @@
 //! Makes the verdict of a run from the findings of all topics.
 
 use super::claims::Mending;
-use super::header::{is_of_header, without_header};
 use super::job_line::job_line;
 use super::joined::joined;
 use super::mapped::mapped;
@@ -10,17 +9,17 @@ use super::rest::{rest, uncovered};
 use super::result::{SHOWN, Verdict, Weighed};
 use super::sentence::{is_beside_io, sentence, stated};
 use super::severity::{is_a_guess, saves, weighed};
-use super::weigh::{Card, Weighing, is_general, weigh, weight};
+use super::weigh::{Card, Weighing, weigh, weight};
 use crate::cube::Cell;
 use crate::findings::{Code, Finding, Severity};
+use crate::hypotheses::{Basis, Hypothesis, Origin, Says};
 use crate::model::{Class, Run};
 use crate::replay::Work;
 use crate::session::Output;
 use crate::shared::completeness;
 use crate::shared::ratio::share;
-use crate::thresholds::Thresholds;
 use crate::topics::Whole;
-use crate::topics::causes::claim::{Basis, Claim};
+use crate::topics::causes::claim::Claim;
 use crate::topics::ledger::view::{lead, lead_of_script};
 use crate::topics::report::{Job, Options};
 use anyhow::Result;
@@ -154,18 +153,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     claims.extend(super::threads::claims(whole));
     claims.extend(super::overlap::claim(whole));
     let (mut patterns, mut others) = (Vec::<Claim>::new(), Vec::<Finding>::new());
-    let between: Vec<Option<String>> = all
-        .iter()
-        .filter(|finding| finding.code == Code::FALSE_SHARING)
-        .map(|finding| finding.about.file.clone())
-        .collect();
     for finding in all {
-        // If nodes contend for a file's stripes, ranks of one node wait for that contention.
-        let beside = finding.code == Code::LOCAL_SHARING && between.contains(&finding.about.file);
-        if beside {
-            others.push(finding);
-            continue;
-        }
         if claims.iter().any(|claim| claim.finding == finding)
             || superseded(finding.code) && !is_of_processes(cube.run, finding.code)
             || is_no_advice(finding.code)
@@ -175,39 +163,24 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         // No process waits for another here, as ranks do: with one process for all, the reads would be fewer.
         let basis = is_of_processes(cube.run, finding.code).then_some(Basis::Form);
         let claim = mending.claim(&finding).map(|claim| Claim { basis: basis.unwrap_or(claim.basis), ..claim });
-        match claim.and_then(|claim| without_header(claim, &claims)) {
-            Some(claim)
-                if says_no_more(&cube.run.thresholds, &claim, &claims) || is_of_header(cube, &claim, &claims) => {}
-            // A finding about reads and an equal one about writes of the file are kept once.
-            Some(claim) if patterns.iter().any(|other| is_the_same(other, &claim)) => {}
+        match claim {
             Some(claim) => patterns.push(claim),
             None => others.push(finding),
         }
     }
-    super::wanted::joined(&cube.run.thresholds, &mut claims, &mut patterns);
     super::aliasing::reported(cube, &mut claims, &whole.stripes.result.files);
-    super::interleaved::reported(&cube.run.thresholds, &mut claims, &mut patterns, &whole.stripes.result.files);
-    patterns = super::scratch::joined(cube, patterns, &claims);
-    // The last of alternating ranks arrives last, since it waits for a message: not a straggler.
-    let takes_turns = |claim: &Claim| [Code::SERIALISED, Code::SERIAL].contains(&claim.finding.code);
-    let always = patterns.iter().any(takes_turns);
-    if always || claims.iter().any(takes_turns) {
-        claims.retain(|claim| claim.finding.code != Code::LATE_TO_MEET);
-    }
-    // A finding about single phases is dropped if the whole run has it.
-    claims.retain(|claim| !(always && takes_turns(claim)));
     let (of_files, causes): (Vec<Claim>, Vec<Claim>) =
-        claims.into_iter().partition(|claim| OF_ONE_FILE.contains(&claim.finding.code));
+        claims.into_iter().partition(|claim| Hypothesis::of(claim.finding.code).is_of_one_file);
     let mut claims = causes;
     claims.extend(joined(cube, &phases, patterns.into_iter().chain(of_files).collect()));
-    let claims = super::gathered::joined(cube.run, claims);
     let Weighing { mut cards, left, together } = weigh(cube, claims);
     let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(reported) {
         cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
     }
     // A straggler that computes is not an I/O problem, and neither is a busy processor.
-    let is_of_io = |card: &Card| ![Code::LATE_TO_MEET, Code::CPU_WAIT].contains(&card.finding.code);
+    let is_of_io =
+        |card: &Card| ![Code::LATE_TO_MEET, Code::CPU_WAIT, Code::PROCESSED_AGAIN].contains(&card.finding.code);
     let most = cards.iter().filter(|card| is_of_io(card)).map(|card| saves(&card.finding)).max().unwrap_or(0);
     let io_share = ledger.io_share.max(share(phases.critical(cube) as u64, run_ns)).max(share(most, run_ns)).min(1.0);
     let leaves = || cube.cells.iter().filter(|cell| cell.leaf);
@@ -234,7 +207,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
         .collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;
-        let general = is_general(weighed.finding.code);
+        let general = Hypothesis::of(weighed.finding.code).says == Says::All;
         (!damaged, Reverse(weighed.finding.severity), general, Reverse(weight(least, &weighed.finding)))
     });
     let mut verdict = Verdict {
@@ -270,23 +243,6 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     verdict
 }
 
-/// Codes of claims (findings with their savings) that name one file and may occur for several files, so that they may be merged.
-const OF_ONE_FILE: [Code; 3] = [Code::ASKED_AGGREGATORS, Code::COMMON_READS, Code::ALIASING];
-
-/// True if two claims of one code on one file save the same of the same calls, such as claims about its reads and about its writes.
-fn is_the_same(one: &Claim, other: &Claim) -> bool {
-    let about = |claim: &Claim| (claim.finding.code, claim.finding.about.file.clone());
-    about(one) == about(other) && !one.savings.is_empty() && one.savings == other.savings
-}
-
-/// True if `claim` is about all small requests, and a claim of `causes` with the same code saves nearly as much.
-fn says_no_more(thresholds: &Thresholds, claim: &Claim, causes: &[Claim]) -> bool {
-    let code = claim.finding.code;
-    let time = |claim: &Claim| claim.savings.iter().map(|(_, ns)| ns).sum::<f64>();
-    let says = |cause: &Claim| cause.finding.code == code && time(cause) >= time(claim) * thresholds.most_share;
-    [Code::SMALL_READS, Code::SMALL_WRITES].contains(&code) && causes.iter().any(says)
-}
-
 /// True for findings of bytes that processes without ranks read one after another: [`crate::topics::causes`] only finds blocks that are read at
 /// the same time.
 fn is_of_processes(run: &Run, code: Code) -> bool {
@@ -295,25 +251,10 @@ fn is_of_processes(run: &Run, code: Code) -> bool {
 
 /// True for findings of other topics that [`crate::topics::causes`] replaces by better founded ones.
 fn superseded(code: Code) -> bool {
-    const CODES: [Code; 13] = [
-        Code::SLOW_OPERATIONS,
-        Code::LATE_RANKS,
-        Code::LOCK_TIME,
-        Code::ONE_RANK,
-        Code::BYTE_IMBALANCE,
-        Code::SYNC_PER_WRITE,
-        Code::METADATA_TIME,
-        Code::METADATA_SHARE,
-        Code::COMMON_READS,
-        Code::COMMUNICATION,
-        Code::REPEATED_OPENS,
-        Code::SEEK_PER_ACCESS,
-        Code::INDEPENDENT,
-    ];
-    CODES.contains(&code)
+    Hypothesis::of(code).origin == Origin::Causes
 }
 
 /// True for findings that only describe a program, without advice: they stay in the tables of their sections.
 fn is_no_advice(code: Code) -> bool {
-    [Code::STDIO_SHARE, Code::CALL_MIX, Code::BYTE_MIX].contains(&code)
+    Hypothesis::of(code).origin == Origin::Description
 }

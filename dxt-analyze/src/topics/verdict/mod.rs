@@ -4,21 +4,18 @@
 //! time that the calls would take if the finding were fixed. Contrasts (a unit is slower than its peers) are proven within the run;
 //! counterfactuals of other I/O are not.
 //!
-//! * [`claims`]: claims from findings of other topics: rules by code in [`counterfactual`], facts about files in [`of_files`], about
+//! * [`claims`]: claims from findings of other topics: counterfactuals by code in [`crate::hypotheses`], facts about files in [`of_files`], about
 //!   alternating ranks in [`by_turns`].
 //! * [`aggregators`]: saving of more aggregators.
 //! * [`joined`]: merges claims with one code about several files.
-//! * [`gathered`]: one rank that does all I/O and gathers the data.
-//! * [`aliasing`]: requests that reach few of many storage targets; [`scratch`]: data that is written, read back and overwritten.
-//! * [`interleaved`]: small interleaved writes of ranks in shared stripes.
-//! * [`wanted`]: waits for bytes that all ranks read.
+//! * [`aliasing`]: requests that reach few of many storage targets.
 //! * [`one_stripe`]: a shared file on one storage target, if there is no other finding.
 //! * [`outside`]: time of MPI-IO outside of system calls.
 //! * [`overlap`]: asynchronous operations that do not overlap computation.
 //! * [`alternating`]: alternating I/O and computation, where nothing else explains the time.
 //! * [`threads`]: serialized threads.
 //! * [`weigh`]: orders findings by saving, each without the time that earlier ones explain.
-//! * [`header`]: writes of a file header; [`mapped`]: memory-mapped files.
+//! * [`mapped`]: memory-mapped files.
 //! * [`severity`]: upper bound of a finding's severity; [`rest`]: unexplained time.
 //! * [`judge`]: makes the verdict, a [`result`]; [`job_line`] and [`sentence`]: its words.
 //! * [`remedy`]: commands and settings to type; [`typed`]: their form in the terminal.
@@ -28,10 +25,6 @@ mod aliasing;
 pub(crate) mod alternating;
 mod by_turns;
 pub(crate) mod claims;
-mod counterfactual;
-pub(crate) mod gathered;
-mod header;
-mod interleaved;
 mod job_line;
 pub(crate) mod joined;
 pub(crate) mod judge;
@@ -43,12 +36,10 @@ pub(crate) mod overlap;
 pub(crate) mod remedy;
 mod rest;
 pub(crate) mod result;
-pub(crate) mod scratch;
 pub(crate) mod sentence;
 mod severity;
 pub(crate) mod threads;
 pub(crate) mod typed;
-pub(crate) mod wanted;
 pub(crate) mod weigh;
 
 pub(crate) use judge::{findings, give_weight, price, top_codes, verdict, with_code, with_prices};

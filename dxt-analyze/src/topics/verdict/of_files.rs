@@ -1,7 +1,7 @@
 //! Facts about the calls on each file of a run.
 
-use super::counterfactual::DATA;
 use crate::cube::{Cell, Cube, weighted_quantile};
+use crate::hypotheses::counterfactual::DATA;
 use crate::model::{Class, FileId, ProcessId};
 use crate::shared::totals::add;
 use rustc_hash::{FxHashMap, FxHashSet};

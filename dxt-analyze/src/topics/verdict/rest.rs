@@ -4,16 +4,10 @@ use super::result::Rest;
 use super::severity::saves;
 use super::weigh::Card;
 use crate::findings::{About, Code, Explains, Finding, Saving};
+use crate::hypotheses::{Counterfactual, Explained, Hypothesis};
 use crate::model::class::CLASSES;
 use crate::topics::Whole;
 use crate::words;
-
-/// Codes of findings about waits outside of any call; their savings count as if time in calls were explained.
-const WAITS: [Code; 4] = [Code::THREADS_BY_TURNS, Code::SERIALISED, Code::SERIAL, Code::BY_TURNS];
-
-/// Codes of findings that explain time in MPI-IO outside of system calls.
-const TOLD_OUTSIDE: [Code; 5] =
-    [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE, Code::BUFFER_SIZE, Code::SIEVING_BLOCK];
 
 /// Returns the share of the time in calls that no finding explains, and its largest part; `None` without time in calls. `left`: unexplained
 /// time by cell (similar calls of one process), ns; `cards`: findings of the verdict.
@@ -21,9 +15,13 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
     let (cube, ledger) = (&whole.causes.cube, &whole.ledger.result);
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
     // Time of MPI-IO and HDF5 outside of system calls belongs to no cell, and neither do waits.
-    let outside = cards.iter().any(|card| TOLD_OUTSIDE.contains(&card.finding.code));
+    let is_outside = |of: Hypothesis| {
+        of.explains == Explained::Library || of.instead.is_some_and(|(_, instead)| instead == Counterfactual::Waiting)
+    };
+    let outside = cards.iter().any(|card| is_outside(Hypothesis::of(card.finding.code)));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * processes };
-    let waits = cards.iter().filter(|card| WAITS.contains(&card.finding.code)).map(|card| saves(&card.finding));
+    let waits = cards.iter().filter(|card| Hypothesis::of(card.finding.code).explains == Explained::Waits);
+    let waits = waits.map(|card| saves(&card.finding));
     let waits_ns = waits.sum::<u64>() as f64 * processes;
     let leaf = || cube.cells.iter().zip(left).filter(|(cell, _)| cell.leaf);
     let all = leaf().map(|(cell, _)| cell.sums.time_ns as f64).sum::<f64>().max(io_ns);

@@ -2,6 +2,7 @@
 
 use super::remedy::Remedy;
 use crate::findings::{Code, Finding, Saving, Severity};
+use crate::hypotheses::Hypothesis;
 use crate::limits::NAMED_EXAMPLES;
 use crate::topics::ledger::parts::Parts;
 use serde::Serialize;
@@ -21,38 +22,12 @@ pub(crate) struct Weighed {
     pub(crate) commands: Vec<Remedy>,
 }
 
-/// Codes of findings that name the same cause in different ways: size and order of requests, and collective calls, which would merge them;
-/// syncs; metadata calls.
-const SAME_CAUSE: [&[Code]; 3] = [
-    &[
-        Code::SMALL_READS,
-        Code::SMALL_WRITES,
-        Code::SMALL_SHARED_READS,
-        Code::SMALL_SHARED_WRITES,
-        Code::SLOW_SMALL_WRITES,
-        Code::READ_RUNS,
-        Code::WRITE_RUNS,
-        Code::STRIDED_READS,
-        Code::STRIDED_WRITES,
-        Code::RANDOM_READS,
-        Code::RANDOM_WRITES,
-        Code::ONE_CALL,
-        Code::INDEPENDENT,
-        Code::SHARED_INDEPENDENT,
-        Code::NO_BUFFERING,
-        Code::NO_MPIIO,
-        Code::NO_COLLECTIVE_READS,
-        Code::NO_COLLECTIVE_WRITES,
-    ],
-    &[Code::SYNC_TIME, Code::SYNC_PER_WRITE],
-    &[Code::METADATA_TIME, Code::METADATA_SHARE, Code::METADATA_RATE, Code::REPEATED_OPENS, Code::OPEN_PER_ACCESS],
-];
-
 impl Weighed {
     /// Returns the duplicates that name another cause, and are above info if only they are fixed; at most one per cause.
     pub(crate) fn other_causes(&self) -> Vec<&Finding> {
         let is_same = |one: Code, other: Code| {
-            one == other || SAME_CAUSE.iter().any(|codes| codes.contains(&one) && codes.contains(&other))
+            let cause = Hypothesis::of(one).cause;
+            one == other || cause.is_some() && cause == Hypothesis::of(other).cause
         };
         let saves = |finding: &Finding| finding.saving.map_or(0, |saving| saving.saves_ns);
         let mut all: Vec<&Finding> =

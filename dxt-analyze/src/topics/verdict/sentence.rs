@@ -1,8 +1,8 @@
 //! The sentence that states the verdict.
 
 use super::result::Verdict;
-use super::weigh::is_contrast;
 use crate::findings::{Code, Finding, Severity};
+use crate::hypotheses::{Hypothesis, Says};
 use crate::text::units;
 use crate::thresholds::Thresholds;
 
@@ -11,9 +11,9 @@ fn percent(verdict: &Verdict, ns: u64) -> f64 {
     crate::shared::ratio::share(ns, verdict.run_ns) * 100.0
 }
 
-/// True for findings that save time also where I/O is no bottleneck: waits for a processor, and starts of processes.
+/// True for findings that save time also where I/O is no bottleneck: waits for a processor, starts of processes, and repeated computing.
 pub(super) fn is_beside_io(code: Code) -> bool {
-    [Code::CPU_WAIT, Code::LAUNCHED].contains(&code)
+    [Code::CPU_WAIT, Code::LAUNCHED, Code::PROCESSED_AGAIN].contains(&code)
 }
 
 /// Returns the finding that the sentence states; `None` if nothing stands out, I/O does not matter, or calls have no times. A saving below
@@ -33,8 +33,9 @@ pub(crate) fn stated<'v>(verdict: &'v Verdict, least: &Thresholds, is_sequential
     // A finding at info is less than the largest unexplained part of the time: it is not stated if that part is large.
     let large = verdict.findings.iter().any(|weighed| weighed.finding.code == Code::UNCOVERED);
     let small = |finding: &Finding| {
-        let contrasts = is_contrast(finding.code) && !(is_sequential && finding.code == Code::COMMON_READS);
-        let tells = contrasts || finding.code == Code::BY_TURNS;
+        let contrasts =
+            Hypothesis::of(finding.code).says == Says::Slower && !(is_sequential && finding.code == Code::COMMON_READS);
+        let tells = contrasts && !is_beside_io(finding.code) || finding.code == Code::BY_TURNS;
         large && !tells && finding.severity == Severity::Info
     };
     // Damage of the trace is stated elsewhere.
@@ -91,8 +92,9 @@ pub(crate) fn sentence(
         Some(first) => {
             let saves = first.saving.map_or(0, |saving| saving.saves_ns);
             format!(
-                "{}. Fixing this would shorten the run by {} ({:.1} %).",
+                "{}. Fixing this would shorten the run by {}{} ({:.1} %).",
                 capital(first.title.to_string().trim_end_matches('.')),
+                if first.saving.is_some_and(|saving| saving.saves_low_ns == Some(0)) { "up to " } else { "" },
                 units::duration(saves),
                 percent(verdict, saves)
             )

@@ -3,22 +3,16 @@
 
 use crate::cube::Cube;
 use crate::findings::{Code, Finding, Saving, Severity};
+use crate::hypotheses::{Basis, Explained, Hypothesis, Least, Says};
 use crate::model::{ProcessId, StreamIx};
 use crate::replay::{Savings, Work};
 use crate::thresholds::Thresholds;
-use crate::topics::causes::claim::{Basis, Claim, excess};
+use crate::topics::causes::claim::{Claim, excess};
 use crate::topics::causes::price::{price, saving};
 use crate::topics::causes::shape::cpu_wait;
 use rayon::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Codes of findings that explain why calls are long or ranks arrive late.
-const WHY: [Code; 3] = [Code::ASKED_AGAIN, Code::POLLED, Code::STANDARD_OUTPUT];
-
-/// Codes of findings about small requests.
-const SMALL: [Code; 4] = [Code::SMALL_READS, Code::SMALL_WRITES, Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES];
-/// Codes of findings about requests out of order.
-const RANDOM: [Code; 2] = [Code::RANDOM_READS, Code::RANDOM_WRITES];
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// A card of the verdict: a finding, and the duplicates that explain the same calls (`also`).
 #[derive(Clone, Debug)]
@@ -67,38 +61,12 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
                 price(cube, &phases, &slots, claim);
             }
         });
-        // General findings are reported only if no cause explains enough.
-        let causes = claims.iter().any(|claim| claim.is_worth(cube) && !is_general(claim.finding.code));
-        let counts = |claim: &Claim| !causes || !is_general(claim.finding.code);
-        let most = claims.iter().filter(|claim| counts(claim)).map(saves).max().unwrap_or(0);
+        let most = claims.iter().map(saves).max().unwrap_or(0);
         if (most as f64) < run_ns as f64 * thresholds.least_run_share {
             break;
         }
-        let of_time = |claim: &&Claim| claim.finding.code == Code::TIME_IMBALANCE && saves(claim) == most;
-        let only_who = claims.iter().any(|claim| of_time(&claim));
-        let of_size = |claim: &&Claim| SMALL.contains(&claim.finding.code) && saves(claim) == most;
-        let only_small = claims.iter().any(|claim| of_size(&claim));
-        let near = |claim: &&(usize, &Claim)| {
-            // Repeated metadata queries explain slow metadata calls, and waiting for a file explains a straggler.
-            let says_why = contrasts(claim.1) || WHY.contains(&claim.1.finding.code);
-            // More bytes on a rank explain its longer time in calls.
-            let says_why =
-                says_why || only_who && [Code::BYTE_IMBALANCE, Code::ONE_RANK].contains(&claim.1.finding.code);
-            // Random order explains why small requests are slow.
-            let says_why = says_why || only_small && RANDOM.contains(&claim.1.finding.code);
-            let least = if says_why { thresholds.half_share } else { thresholds.most_share };
-            counts(claim.1) && saves(claim.1) as f64 >= most as f64 * least
-        };
-        let ranks: Vec<usize> = claims.iter().map(|claim| rank(thresholds, claim, most, &claims)).collect();
-        let best = claims.iter().enumerate().filter(|claim| near(&claim)).max_by(|(at, a), (beside, b)| {
-            ranks[*at]
-                .cmp(&ranks[*beside])
-                .reverse()
-                .then(saves(a).cmp(&saves(b)))
-                .then_with(|| b.finding.about.cmp(&a.finding.about))
-        });
-        let Some((at, best)) = best else { break };
-        let best = claims.swap_remove(narrowest(cube, &claims, best).unwrap_or(at));
+        let Some(at) = first(cube, &claims) else { break };
+        let best = claims.swap_remove(at);
         let mut mine = vec![false; left.len()];
         for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
@@ -108,18 +76,11 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
         }
         all.0.extend(&best.savings);
         all.1 += best.waiting_ns;
-        // Claims about the same wait, found by another rule, save nothing more.
-        let says_the_same = |claim: &Claim| {
-            waits_similar(claim, &best)
-                || same_wait(cube, claim, &best)
-                || only_says_who(cube, claim, &mine)
-                || says_few(thresholds, claim, &mine)
-                || is_of_sieving(thresholds, claim, &best, &mine)
-        };
-        let (same, others): (Vec<Claim>, Vec<Claim>) = claims.into_iter().partition(says_the_same);
+        let (same, others): (Vec<Claim>, Vec<Claim>) =
+            claims.into_iter().partition(|claim| is_part_of(cube, claim, &best));
         claims = others;
         for claim in &mut claims {
-            let both_ns = same_wait_ns(cube, claim, &best);
+            let both_ns = common_wait_ns(cube, claim, &best);
             if both_ns > 0.0 {
                 claim.waiting_ns = (claim.waiting_ns - both_ns).max(0.0);
                 price(cube, &phases, &slots, claim);
@@ -160,21 +121,73 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
     Weighing { cards, left, together }
 }
 
-/// Codes of findings about calls that a process repeats on one file.
-const REPEATED: [Code; 7] = [
-    Code::REPEATED_OPENS,
-    Code::OPEN_PER_ACCESS,
-    Code::HDF5_REOPENED,
-    Code::HDF5_FLUSHED,
-    Code::SYNC_PER_WRITE,
-    Code::REWRITTEN,
-    Code::ASKED_AGAIN,
-];
+/// Returns the position of the claim (finding with its saving) that stands first: of the one that saves most and those that say more about
+/// the same calls, the most specific.
+fn first(cube: &Cube<'_>, claims: &[Claim]) -> Option<usize> {
+    let saving_most = |all: &[usize]| {
+        all.iter().copied().max_by(|a, b| {
+            let of = |at: usize| claims.get(at);
+            let about = |at: usize| of(at).map(|claim| &claim.finding.about);
+            of(*a).map(saves).cmp(&of(*b).map(saves)).then_with(|| about(*b).cmp(&about(*a)))
+        })
+    };
+    let before = |top: usize| -> Vec<usize> {
+        let Some(top) = claims.get(top) else { return Vec::new() };
+        let all = claims.iter().enumerate().filter(|(_, claim)| stands_before(cube, claim, top));
+        all.map(|(at, _)| at).collect()
+    };
+    let mut top = saving_most(&(0..claims.len()).collect::<Vec<usize>>())?;
+    let level = |at: usize| claims.get(at).map(says);
+    // What says more about a part of a sum need not save nearly as much as the sum.
+    if matches!(level(top), Some(Says::Sum | Says::All)) {
+        top = saving_most(&before(top)).unwrap_or(top);
+    }
+    let all = before(top);
+    let most_specific = all.iter().filter_map(|at| level(*at)).min();
+    let best: Vec<usize> = all.into_iter().filter(|at| level(*at) == most_specific).collect();
+    saving_most(&best).or(Some(top))
+}
+
+/// Returns what a claim says about its calls. That processes without ranks read the same bytes is no contrast, and some claims of other
+/// forms of I/O know the mechanism by which calls take long.
+fn says(claim: &Claim) -> Says {
+    let says = Hypothesis::of(claim.finding.code).says;
+    match says {
+        Says::Slower if claim.finding.code == Code::COMMON_READS && claim.basis == Basis::Form => Says::Again,
+        _ if claim.says_why => says.min(Says::Mechanism),
+        _ => says,
+    }
+}
+
+/// True if `claim` says more than `top` about the same calls, and saves enough to stand before it.
+fn stands_before(cube: &Cube<'_>, claim: &Claim, top: &Claim) -> bool {
+    let thresholds = &cube.run.thresholds;
+    let is_enough = |least: Least| match least {
+        Least::Half => saves(claim) as f64 >= saves(top) as f64 * thresholds.half_share,
+        Least::Most => saves(claim) as f64 >= saves(top) as f64 * thresholds.most_share,
+        Least::Any => claim.is_worth(cube),
+    };
+    let least = says(claim).least(says(top));
+    let is_part = Hypothesis::of(top.finding.code).explained_by.names(claim.finding.code);
+    let least = if is_part { least.map(|_| Least::Half) } else { least };
+    least.is_some_and(is_enough) && are_of(claim, top, thresholds.half_share)
+}
+
+/// True if calls of `other` have at least the share `least` of the time that `claim` saves, or if one of them is about waits only.
+fn are_of(claim: &Claim, other: &Claim, least: f64) -> bool {
+    if claim.savings.is_empty() || other.savings.is_empty() {
+        return true;
+    }
+    let theirs: FxHashSet<u32> = other.savings.iter().filter(|(_, ns)| *ns > 0.0).map(|(index, _)| *index).collect();
+    let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
+    let both: f64 = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).map(|(_, ns)| ns).sum();
+    both >= all * least
+}
 
 /// True if the claim mistakes calls that many ranks make once or twice each, summed in one record of a log, for repeated calls of one
 /// process. Otherwise reduces its savings so that each rank of a record keeps one call.
 fn is_once_each(cube: &Cube<'_>, claim: &mut Claim) -> bool {
-    if !REPEATED.contains(&claim.finding.code) {
+    if !Hypothesis::of(claim.finding.code).is_repeated {
         return false;
     }
     // By process and stream: calls, and ranks that make them.
@@ -207,152 +220,47 @@ fn time(cube: &Cube<'_>, index: u32) -> f64 {
     cube.cells.get(index as usize).map_or(0.0, |cell| cell.sums.time_ns as f64)
 }
 
-/// True if the claim (finding with its saving) is about shared stripes, and at least half of its calls are also in a claim about small
-/// independent MPI-IO calls: it then ranks as that claim does, so that the larger saving decides.
-fn is_of_independent(thresholds: &Thresholds, claim: &Claim, claims: &[Claim]) -> bool {
-    let sharing = [Code::FALSE_SHARING, Code::LOCAL_SHARING].contains(&claim.finding.code);
-    let indexes = |claim: &Claim| claim.savings.iter().map(|(index, _)| *index).collect::<BTreeSet<u32>>();
-    sharing
-        && claims.iter().filter(|other| other.finding.code == Code::INDEPENDENT).any(|other| {
-            let theirs = indexes(other);
-            let both = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).count();
-            both as f64 >= claim.savings.len() as f64 * thresholds.half_share
-        })
+/// True if the claim (finding with its saving) is a part of `before`, an earlier finding, or has its code, and `before` explains at least
+/// half of its calls or waits.
+fn is_part_of(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
+    let half = cube.run.thresholds.half_share;
+    let (code, other) = (claim.finding.code, before.finding.code);
+    let is_part = code == other || Hypothesis::of(code).explained_by.has(other);
+    let calls = is_part && !claim.savings.is_empty() && !before.savings.is_empty() && are_of(claim, before, half);
+    let waits = claim.waiting_ns > 0.0 && common_wait_ns(cube, claim, before) >= claim.waiting_ns * half;
+    calls || waits
 }
 
-/// True if the claim (finding with its saving) only names a process with longer calls, and an earlier finding explains these calls.
-/// `explained`: by cell, true if the earlier finding has it.
-fn only_says_who(cube: &Cube<'_>, claim: &Claim, explained: &[bool]) -> bool {
-    let is = |index: u32| explained.get(index as usize).copied().unwrap_or_default();
-    let all: f64 = claim.savings.iter().map(|(index, _)| time(cube, *index)).sum();
-    let known: f64 = claim.savings.iter().filter(|(index, _)| is(*index)).map(|(index, _)| time(cube, *index)).sum();
-    claim.finding.code == Code::TIME_IMBALANCE
-        && !claim.savings.is_empty()
-        && known >= all * cube.run.thresholds.half_share
-}
-
-/// True if the claim (finding with its saving) is about few aggregators, and an earlier finding explains its calls. `explained`: by cell,
-/// true if the earlier finding has it.
-fn says_few(thresholds: &Thresholds, claim: &Claim, explained: &[bool]) -> bool {
-    const CODES: [Code; 2] = [Code::AGGREGATORS, Code::FEW_AGGREGATORS];
-    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
-    CODES.contains(&claim.finding.code) && known.count() as f64 >= claim.savings.len() as f64 * thresholds.half_share
-}
-
-/// True if the claim is about positions or rereads of requests that data sieving makes, and `before` (an earlier finding) is about data
-/// sieving: the program does not control these requests.
-fn is_of_sieving(thresholds: &Thresholds, claim: &Claim, before: &Claim, explained: &[bool]) -> bool {
-    const CODES: [Code; 3] = [Code::REREAD, Code::CROSSING, Code::UNALIGNED];
-    let known = claim.savings.iter().filter(|(index, _)| explained.get(*index as usize).copied().unwrap_or_default());
-    before.finding.code == Code::SIEVING
-        && CODES.contains(&claim.finding.code)
-        && known.count() as f64 >= claim.savings.len() as f64 * thresholds.half_share
-}
-
-/// True if `rounds` is about a small buffer inside the library (collective or data sieving) and `outside` about time outside of system
-/// calls, of which the rounds through this buffer are a part.
-fn is_part_of(rounds: &Claim, outside: &Claim) -> bool {
-    let codes = (rounds.finding.code, outside.finding.code);
-    codes == (Code::BUFFER_SIZE, Code::COMMUNICATION) || codes == (Code::SIEVING_BLOCK, Code::OUTSIDE_POSIX)
-}
-
-/// True if the claim is about ranks that arrive late at synchronization points.
-fn is_late(claim: &Claim) -> bool {
-    [Code::LATE_RANKS, Code::LATE_TO_MEET].contains(&claim.finding.code)
-}
-
-/// Returns the waiting time of the claim that `before`, the earlier finding, explains although both are reported, ns: the cost of a buffer's
-/// rounds, or the waits of late ranks for a processor.
-fn same_wait_ns(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> f64 {
-    let of_late = |cpu: &Claim, late: &Claim| {
-        let is = cpu.finding.code == Code::CPU_WAIT && is_late(late);
-        if is { cpu_wait::of_unit(cube, &late.finding.accused()).min(cpu.waiting_ns) } else { 0.0 }
-    };
-    let of_rounds = if is_part_of(before, claim) { before.waiting_ns } else { 0.0 };
-    of_rounds.max(of_late(before, claim)).max(of_late(claim, before)).min(before.waiting_ns)
-}
-
-/// True if `before`, the earlier finding, explains most of the waiting time that the claim is about.
-fn same_wait(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
-    let thresholds = &cube.run.thresholds;
-    let who = claim.finding.about.rank == before.finding.about.rank;
-    // The straggler waits for a file, or arrives last in its group and thereby last of all.
-    let why = [Code::POLLED, Code::LATE_TO_MEET].contains(&before.finding.code);
-    if is_late(claim) && who && why && before.waiting_ns >= claim.waiting_ns * thresholds.half_share {
-        return true;
+/// Returns the waiting time that two claims (findings with their savings) have in common, ns: they are the same waits, or one is a part of
+/// the other, on the same rank.
+fn common_wait_ns(cube: &Cube<'_>, one: &Claim, other: &Claim) -> f64 {
+    let least = one.waiting_ns.min(other.waiting_ns);
+    let only_waits = one.savings.is_empty() && other.savings.is_empty();
+    if only_waits && one.waiting_ns.to_bits() == other.waiting_ns.to_bits() {
+        return least;
     }
-    let both_ns = same_wait_ns(cube, claim, before);
-    is_part_of(claim, before)
-        || (both_ns > 0.0 || is_part_of(before, claim)) && both_ns >= claim.waiting_ns * thresholds.half_share
-}
-
-/// True if two claims (findings with their savings) consist of the same waiting time of ranks and nothing else.
-fn waits_similar(a: &Claim, b: &Claim) -> bool {
-    let only_waits = |claim: &Claim| claim.savings.is_empty() && claim.waiting_ns > 0.0;
-    only_waits(a) && only_waits(b) && a.waiting_ns.to_bits() == b.waiting_ns.to_bits()
+    let codes = (one.finding.code, other.finding.code);
+    let is_part = |one: Code, other: Code| Hypothesis::of(one).explained_by.names(other);
+    if !is_part(codes.0, codes.1) && !is_part(codes.1, codes.0) {
+        return 0.0;
+    }
+    // Waits of a late rank for a processor are waits of all.
+    let late = [(one, other), (other, one)].into_iter().find(|(cpu, _)| cpu.finding.code == Code::CPU_WAIT);
+    if let Some((_, late)) = late {
+        return cpu_wait::of_unit(cube, &late.finding.accused()).min(least);
+    }
+    let ranks = one.finding.about.rank.zip(other.finding.about.rank);
+    if ranks.is_none_or(|(one, other)| one == other) { least } else { 0.0 }
 }
 
 fn saves(claim: &Claim) -> u64 {
     claim.finding.saving.map_or(0, |saving| saving.saves_ns)
 }
 
-/// True for findings about all calls of a kind, regardless of the cause.
-pub(super) fn is_general(code: Code) -> bool {
-    [Code::SLOW_SMALL_WRITES, Code::NO_MPIIO, Code::SHARED_INDEPENDENT].contains(&code)
-}
-
-/// True for findings that sum up all metadata calls, whatever the program makes them for.
-fn sums_up_a_class(code: Code) -> bool {
-    [Code::METADATA_SHARE, Code::METADATA_TIME].contains(&code)
-}
-
-/// If `best` only sums up calls of a class, returns the position of the claim that saves most of those that say more about some of the same
-/// calls: they come first, and `best` gets what they leave. `None` if there are none.
-fn narrowest(cube: &Cube<'_>, claims: &[Claim], best: &Claim) -> Option<usize> {
-    if !sums_up_a_class(best.finding.code) {
-        return None;
-    }
-    let mut mine = vec![false; cube.cells.len()];
-    for (index, _) in best.savings.iter().filter(|(_, ns)| *ns > 0.0) {
-        mine[*index as usize] = true;
-    }
-    let says_more = |claim: &Claim| {
-        let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
-        let both: f64 = claim.savings.iter().filter(|(index, _)| mine[*index as usize]).map(|(_, ns)| ns).sum();
-        let code = claim.finding.code;
-        let says_more = order(code) < order(best.finding.code) && !is_general(code);
-        says_more && claim.is_worth(cube) && both > 0.0 && both >= all * cube.run.thresholds.half_share
-    };
-    let all = claims.iter().enumerate().filter(|(_, claim)| says_more(claim));
-    all.max_by_key(|(_, claim)| saves(claim)).map(|(at, _)| at)
-}
-
-/// True for findings about calls that take longer than their peers.
-pub(super) fn is_longer(code: Code) -> bool {
-    const CODES: [Code; 6] =
-        [Code::SLOW_TARGET, Code::SLOW_NODE, Code::SLOW_RANK, Code::SLOW_MOMENT, Code::SLOW_FILE, Code::STALL];
-    CODES.contains(&code)
-}
-
-/// True for contrasts: findings that something is slower than its peers, which the run itself proves. All other findings say what another
-/// form of the I/O would save.
-pub(super) fn is_contrast(code: Code) -> bool {
-    const CODES: [Code; 5] =
-        [Code::LATE_RANKS, Code::LATE_TO_MEET, Code::COMMON_READS, Code::SLOW_THREAD, Code::CPU_WAIT];
-    is_longer(code) || CODES.contains(&code)
-}
-
-/// True for claims of contrasts (see [`is_contrast`]). That processes without ranks read the same bytes is none.
-fn contrasts(claim: &Claim) -> bool {
-    let code = claim.finding.code;
-    is_contrast(code) && (code != Code::COMMON_READS || claim.basis != Basis::Form)
-}
-
 /// True for findings that only sum up time outside of system calls: this time cannot be saved as a whole, and is not due to a number of
 /// calls.
 pub(super) fn is_sum(finding: &Finding) -> bool {
-    [Code::COMMUNICATION, Code::OUTSIDE_POSIX, Code::HDF5_COLLECTIVE].contains(&finding.code)
-        && finding.about.calls.is_none()
+    Hypothesis::of(finding.code).explains == Explained::Library && finding.about.calls.is_none()
 }
 
 /// Returns a finding's weight, ns: its saving, decreased for sums, and for waits for a processor, which other programs on the node may
@@ -367,91 +275,6 @@ pub(super) fn weight(thresholds: &Thresholds, finding: &Finding) -> u64 {
         1.0
     };
     (saves as f64 * part) as u64
-}
-
-/// Order of findings that are not contrasts (slower than peers), most specific first. Codes in no list rank with the fifth list.
-const ORDER: [&[Code]; 7] = [
-    &[
-        Code::LONG_COLLECTIVE,
-        Code::BYTE_IMBALANCE,
-        Code::SAME_BYTES,
-        Code::SIEVING,
-        Code::SYNC_PER_WRITE,
-        Code::WRITTEN_THROUGH,
-        Code::PAST_CACHE,
-        Code::OPEN_PER_ACCESS,
-        Code::LOCK_WAITS,
-        Code::LOCK_TIME,
-        Code::FEW_TARGETS,
-        Code::ALIASING,
-        Code::HDF5_METADATA,
-        Code::HDF5_REOPENED,
-        Code::HDF5_FLUSHED,
-        Code::POLLED,
-        Code::HEADER_REWRITTEN,
-        Code::STREAM_BUFFER,
-        Code::HDF5_AMPLIFIED,
-        Code::SMALL_FILES,
-        Code::TEMPORARY_FILES,
-        Code::REWRITTEN,
-        Code::FALSE_SHARING,
-        Code::CROSSING,
-        Code::AGGREGATORS,
-        Code::ASKED_AGGREGATORS,
-        Code::MANY_AGGREGATORS,
-        Code::TINY_COLLECTIVE,
-        Code::THREADS_BY_TURNS,
-        Code::BUFFER_SIZE,
-        Code::SIEVING_BLOCK,
-        Code::SERIALISED,
-        Code::READ_MODIFY_WRITE,
-    ],
-    &[
-        Code::REREAD,
-        Code::COMMON_READS,
-        Code::REPEATED_OPENS,
-        Code::LAUNCHED,
-        Code::WRITE_RUNS,
-        Code::READ_RUNS,
-        Code::STRIDED_READS,
-        Code::STRIDED_WRITES,
-    ],
-    &[
-        Code::RANDOM_READS,
-        Code::RANDOM_WRITES,
-        Code::INDEPENDENT,
-        Code::NO_BUFFERING,
-        Code::ASKED_AGAIN,
-        Code::UNASKED,
-        Code::SERIAL,
-        Code::READ_BEFORE,
-    ],
-    &[Code::SMALL_READS, Code::SMALL_WRITES, Code::ONE_RANK],
-    &[Code::SMALL_SHARED_READS, Code::SMALL_SHARED_WRITES, Code::SLOW_SMALL_WRITES],
-    &[Code::METADATA_SHARE, Code::METADATA_TIME, Code::LONG_TAIL, Code::READ_AHEAD, Code::ONE_CALL],
-    &[Code::TIME_IMBALANCE],
-];
-
-/// Returns the place of a claim (finding with its saving) in the order of kinds of findings, 0 first; several claims may have the same
-/// place. `most`: largest saving of any of `claims`, ns.
-fn rank(thresholds: &Thresholds, claim: &Claim, most: u64, claims: &[Claim]) -> usize {
-    let code = claim.finding.code;
-    if WHY.contains(&code) && saves(claim) as f64 >= most as f64 * thresholds.most_share {
-        // Unnecessary calls rank first, even if some of them are long for another reason.
-        0
-    } else if contrasts(claim) {
-        1
-    } else if claim.says_why {
-        2
-    } else if is_of_independent(thresholds, claim, claims) {
-        order(Code::INDEPENDENT)
-    } else {
-        order(code)
-    }
-}
-
-fn order(code: Code) -> usize {
-    2 + ORDER.iter().position(|codes| codes.contains(&code)).unwrap_or(4)
 }
 
 #[cfg(test)]

@@ -140,6 +140,47 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     Words::new(title, hint).with(sentence, about)
 }
 
+/// Files that a process reads again and again.
+pub(crate) struct ProcessedAgain<'a> {
+    pub(crate) who: Who,
+    /// Path of the file with the largest saving.
+    pub(crate) file: &'a str,
+    /// Number of other files that the process reads again.
+    pub(crate) others: u64,
+    /// Number of times that the file is read.
+    pub(crate) passes: u64,
+    /// Bytes of the file that are read in total.
+    pub(crate) read: u64,
+    /// End of the last byte that is read.
+    pub(crate) until: u64,
+    /// Time of repeated computing, ns.
+    pub(crate) time_ns: u64,
+}
+
+/// Formats the finding that a process reads a file again and again, and computes after each pass.
+pub(crate) fn processed_again(of: &ProcessedAgain<'_>, about: About) -> Words {
+    let others = match of.others {
+        0 => String::new(),
+        others => format!(" (and {} in the same way)", show::counted(others, "other file")),
+    };
+    let title = format!(
+        "{} {} {} times{others}, and {} for up to {} on data read before",
+        of.who.does("reads", "read"),
+        of.file,
+        show::count(of.passes),
+        of.who.agree("computes", "compute"),
+        show::duration(of.time_ns)
+    );
+    let hint = "keep what the first pass has made of the data (decompressed, parsed) in memory, or read only the needed part, by an index: the \
+                work after each read is repeated, which costs more than the reads";
+    let sentence = format!(
+        "{} are read of the {} of the file; how much of the computing depends on these data is not on record",
+        show::bytes(of.read),
+        show::bytes(of.until)
+    );
+    Words::new(title, hint).with(sentence, about)
+}
+
 /// Program that is started many times.
 pub(crate) struct Launched<'a> {
     /// Path of the executable.
@@ -323,6 +364,15 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         again_ns: 5e8,
         start_ns: 9_000_000,
     };
+    let again = || ProcessedAgain {
+        who: Who::One("pid 4711".into()),
+        file,
+        others: 0,
+        passes: 90,
+        read: 165 << 20,
+        until: 2 << 20,
+        time_ns: 1_900_000_000,
+    };
     let rewritten = |temporary: u64, is_read: bool| {
         let (opens, written, bytes, time_ns) = (900, 900 << 20, 1 << 20, 4 << 30);
         let of = Rewritten { process: "rank 0", file, temporary, opens, is_read, written, bytes, time_ns };
@@ -338,6 +388,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REREAD, read_again(Some((64, "rank")))),
         (Code::READ_BEFORE, read_before(Who::One("rank 3".into()), 1)),
         (Code::READ_BEFORE, read_before(Who::Many(16), 16)),
+        (Code::PROCESSED_AGAIN, processed_again(&again(), about())),
+        (Code::PROCESSED_AGAIN, processed_again(&ProcessedAgain { others: 3, who: Who::Many(4), ..again() }, about())),
         (Code::LAUNCHED, launched(&program, about())),
         (Code::REPEATED_OPENS, reopened(Some(file), false, opening, None, repeating)),
         (Code::REPEATED_OPENS, reopened(None, false, opening, closing, None)),

@@ -1,6 +1,6 @@
 //! Sentences on ranks, processes and threads that are slower or do more than others, and on MPI-IO aggregators.
 
-use crate::findings::About;
+use crate::findings::{About, Evidence, Title};
 use crate::model::Class;
 use crate::text::units as show;
 use crate::words::Words;
@@ -85,6 +85,22 @@ pub(crate) fn uneven(of: &Share, about: About, lost: Option<LostOn>) -> Words {
         each_bytes(of.bytes, of.processes)
     );
     Words::new(title, hint).with(sentence, about).on(lost)
+}
+
+/// Returns title and evidence of the finding that one rank does all I/O (`title`), and gathers or distributes the data by the MPI calls in
+/// `gathers` and `distributes`, while the other ranks wait for `waits_ns` in total.
+pub(crate) fn gathers(title: &Title, gathers: &[&str], distributes: &[&str], waits_ns: u64) -> (Title, Evidence) {
+    let does = match (gathers.is_empty(), distributes.is_empty()) {
+        (_, true) => "gathers data from the other ranks",
+        (true, false) => "distributes data to the other ranks",
+        (false, false) => "gathers data from the other ranks and distributes data to them",
+    };
+    let words = format!(
+        "the other ranks wait {} of the run time in {} for this rank, besides the wait for its reads and writes",
+        show::duration(waits_ns),
+        [gathers, distributes].concat().join(" and ")
+    );
+    (format!("{title}; it also {does}").into(), words.into())
 }
 
 /// Formats the finding that in `uneven` of `rounds` groups of processes (a parent starts a group when the previous one has ended), one of
@@ -387,6 +403,11 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     let uneven = |several: bool, are_ranks: bool, one: bool, alone: bool| {
         super::uneven(&share(Class::Write, several, are_ranks, one, alone), about(), lost())
     };
+    let transfers = |of: &[&str], to: &[&str]| {
+        let words = uneven(false, true, true, false);
+        let (title, evidence) = gathers(&words.title, of, to, 3_000_000_000);
+        Words { title, ..words }.and([evidence])
+    };
     let both = |several: bool, one: bool, alone: bool| {
         let of = |class: Class| share(class, several, true, one, alone);
         Words { title: of(Class::Read).title_of_both(&of(Class::Write)).into(), ..Words::default() }
@@ -418,6 +439,9 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     vec![
         (Code::ONE_RANK, uneven(false, true, true, false)),
         (Code::ONE_RANK, uneven(false, true, true, true)),
+        (Code::ONE_RANK, transfers(&["MPI_Gather"], &[])),
+        (Code::ONE_RANK, transfers(&[], &["MPI_Bcast"])),
+        (Code::ONE_RANK, transfers(&["MPI_Gather"], &["MPI_Bcast"])),
         (Code::ONE_RANK, both(false, true, false)),
         (Code::ONE_RANK, both(false, true, true)),
         (Code::BYTE_IMBALANCE, uneven(false, true, false, false)),

@@ -152,7 +152,8 @@ fn hdf5_that_is_flushed_after_each_object_is_reported() {
     let flushes = assert_stated(&found, "DXT-V028", &json!({"file": "/data/a.h5", "calls": 40}));
     assert_says(flushes, &["40 writes"]);
     let saves = saves_ms(&found, "DXT-V028").unwrap_or(0);
-    assert!((610..=640).contains(&saves), "{saves} of 624 ms");
+    // 16 ms of writes in each flush, and 1 ms outside of them.
+    assert!((650..=675).contains(&saves), "{saves} of 663 ms");
     assert_eq!(saves_ms(&run(4), "DXT-V028"), None);
 }
 

@@ -1,6 +1,6 @@
 //! Tests of programs that wait by polling.
 
-use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, saves_ms};
+use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, report_of, saves_ms};
 use crate::common::facts::{assert_saves_ms, assert_says, assert_stated};
 use crate::common::op::{POSIX_OPEN, POSIX_READ};
 use crate::common::{Builder, process};
@@ -162,4 +162,30 @@ fn who_looks_once_and_then_makes_or_opens_a_file_does_not_wait_for_it() {
     };
     assert_eq!(run(true), Some(1794));
     assert_eq!(run(false), None);
+}
+
+#[test]
+fn who_waits_for_the_program_that_makes_a_file_does_not_poll() {
+    // Like make: each target is looked at, made by a program that a shell starts, and looked at again when the program ends, or later.
+    let run = |starts: bool, ends: u64| {
+        let mut make = process(-1, "n");
+        let mut all = Vec::new();
+        for file in 0..6_u64 {
+            let (name, at) = (format!("/scratch/part_{file}.o"), file * 1000);
+            let (mut shell, mut compiler) = (process(-1, "n"), process(-1, "n"));
+            (shell.process.info.pid, compiler.process.info.pid) = (2000 + file as u32, 3000 + file as u32);
+            shell.process.info.ppid = if starts { make.process.info.pid } else { 1 };
+            compiler.process.info.ppid = shell.process.info.pid;
+            make.fail(&name, STAT_FAILED, ENOENT, (at + 100) * MS, (at + 101) * MS);
+            compiler.add(&name, POSIX_OPEN, 0, -1, 0, (at + 600) * MS, (at + 601) * MS);
+            make.add(&name, STAT, 0, -1, 0, (at + 900) * MS, (at + 901) * MS);
+            all.extend([(shell, at + ends), (compiler, at + ends)]);
+        }
+        all.push((make, 6000));
+        report_of(all, 0)
+    };
+    assert_eq!(saves_ms(&run(true, 890), "DXT-V027"), None);
+    for (starts, ends) in [(false, 890), (true, 610)] {
+        assert_eq!(saves_ms(&run(starts, ends), "DXT-V027"), Some(1794), "{starts}");
+    }
 }

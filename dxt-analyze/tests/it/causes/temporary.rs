@@ -35,6 +35,8 @@ fn data_that_are_written_read_back_and_removed_are_temporary_whatever_the_size_o
     #[derive(Clone, Copy, PartialEq)]
     enum Is {
         Spill,
+        /// Removed while it is open (like tmpfile(3)).
+        Unnamed,
         Journal,
         OldCheckpoint,
         ReadAndKept,
@@ -52,6 +54,9 @@ fn data_that_are_written_read_back_and_removed_are_temporary_whatever_the_size_o
                 call(UNLINK, 10);
             }
             call(common::op::POSIX_OPEN, 2);
+            if is == Is::Unnamed {
+                call(UNLINK, 10);
+            }
             if is == Is::Journal {
                 call(SYNC, 10);
             }
@@ -65,16 +70,18 @@ fn data_that_are_written_read_back_and_removed_are_temporary_whatever_the_size_o
                 }
                 at += 80 * MS;
             }
-            if !matches!(is, Is::ReadAndKept | Is::RemovedFirst) {
+            if !matches!(is, Is::ReadAndKept | Is::RemovedFirst | Is::Unnamed) {
                 one.add(&name, UNLINK, 0, -1, 0, at, at + 10 * MS);
             }
         }
         report(vec![one], 800)
     };
-    let found = run(Is::Spill);
-    assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["128 MiB of 128 MiB", "4 files"]);
-    // 4 x (2 + 80 + 80 + 10) ms.
-    assert_eq!(saves_ms(&found, "DXT-V023"), Some(688));
+    for is in [Is::Spill, Is::Unnamed] {
+        let found = run(is);
+        assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["128 MiB of 128 MiB", "4 files"]);
+        // 4 x (2 + 80 + 80 + 10) ms.
+        assert_eq!(saves_ms(&found, "DXT-V023"), Some(688));
+    }
     for is in [Is::Journal, Is::OldCheckpoint, Is::ReadAndKept, Is::RemovedFirst] {
         assert_eq!(saves_ms(&run(is), "DXT-V023"), None);
     }

@@ -3,7 +3,7 @@
 
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
-use crate::model::{Class, DataSet, FileId, Run};
+use crate::model::{Class, DataSet, FileId, ProcessId, Run};
 use crate::replay::Savings;
 use crate::shared::totals::add;
 use crate::topics::causes::claim::Claim;
@@ -35,6 +35,8 @@ struct Way {
     /// System calls that move bytes inside HDF5.
     moved: Traffic,
     savings: Savings,
+    /// By process: time of the program's HDF5 calls outside of the system calls inside them, ns.
+    outside_ns: BTreeMap<ProcessId, f64>,
 }
 
 impl Way {
@@ -117,10 +119,15 @@ fn by_file(cube: &Cube<'_>, is: impl Fn(FileId) -> bool) -> BTreeMap<FileId, Fou
             }
             _ => continue,
         };
+        let outside_ns = way.outside_ns.entry(cell.process).or_default();
         match layer {
-            Some(Layer::Hdf5) => way.asked.add(cell),
+            Some(Layer::Hdf5) => {
+                *outside_ns += cell.time_ns();
+                way.asked.add(cell);
+            }
             Some(Layer::Mpiio) if stream.in_hdf5 => way.of_mpi.add(cell),
             _ if cell.leaf && stream.in_hdf5 => {
+                *outside_ns -= cell.time_ns();
                 way.moved.add(cell);
                 way.savings.push((index, cell.time_ns()));
                 found.until = found.until.max(cell.sums.range.1);
@@ -207,7 +214,7 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
     let calls = found.reads.asked.calls + if is_again { found.writes.asked.calls } else { 0 };
     let asked = found.reads.asked.bytes + if is_again { found.writes.asked.bytes } else { 0 };
     let moved = if is_again { both } else { read };
-    let mut time_ns = 0.0;
+    let (mut time_ns, mut waiting_ns, mut outside_ns) = (0.0, 0.0, 0.0);
     let mut savings = Savings::new();
     for (way, once) in [(found.reads, reads), (found.writes, writes)] {
         let all = way.through().bytes;
@@ -215,6 +222,11 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
         if needless > 0.0 {
             time_ns += way.savings.iter().map(|(_, ns)| ns).sum::<f64>();
             savings.extend(way.savings.into_iter().map(|(index, ns)| (index, ns * needless)));
+            // Chunks that are loaded again are decompressed and converted again.
+            let outside =
+                || way.outside_ns.values().filter(|_| is_again && !is_sieved).map(|ns| ns.max(0.0) * needless);
+            outside_ns += outside().sum::<f64>();
+            waiting_ns += outside().fold(0.0, f64::max);
         }
     }
     let name = run.file(file)?.name.clone();
@@ -235,5 +247,6 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
             wanted_bytes: chunks.wanted_bytes(),
         }),
     };
-    Some(Claim::new(Finding::new(Code::HDF5_AMPLIFIED, words::hdf5_amplified(&of, about)), savings))
+    let finding = Finding::new(Code::HDF5_AMPLIFIED, words::hdf5_amplified(&of, about));
+    Some(Claim { waiting_ns, outside_ns, ..Claim::new(finding, savings) })
 }

@@ -112,9 +112,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
             of.size == cell.size && from >= of.range.0 && until <= of.range.1
         };
         if let Some(of) = found.get(&(cell.process, cell.file)).filter(here) {
-            let usual = cell.time_ns() - cell.beyond_ns(1.0);
-            time += usual;
-            savings.push((index, usual * (1.0 - 1.0 / of.calls as f64)));
+            let time_ns = cell.time_ns();
+            time += time_ns;
+            savings.push((index, time_ns * (1.0 - 1.0 / of.calls as f64)));
         }
     }
     let ((_, file), one) = found.iter().max_by_key(|(_, of)| of.calls)?;

@@ -1,5 +1,5 @@
 //! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short
-//! transfer, which one file or memory would avoid.
+//! transfer, which one file or memory would avoid. Also data of any size that a process spills to files: written, read back and removed.
 
 use super::put_together::saved_ns;
 use crate::cube::reading::renamed::Name;
@@ -23,11 +23,15 @@ struct Use {
     read: u64,
     written: u64,
     removed: bool,
-    /// True if the file is removed after a write to it.
+    /// True if the file is removed after a write to it, or after its only open: nobody can read its data after the run.
     removed_again: bool,
+    /// Begin of the first open of the file, ns since the job's start; `None` if the time is unknown.
+    opened_at: Option<u64>,
     /// Begin of the first write to the file, ns since the job's start; `None` if it is not written or the time is unknown.
     written_at: Option<u64>,
     synced: bool,
+    /// True if several processes open the file.
+    shared: bool,
 }
 
 /// Returns one claim (finding with its saving) per kind of files: temporary, spilled, and small ones that are read or written.
@@ -61,6 +65,7 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
         match cell.class {
             Class::Open => {
                 add(&mut of.opens, cell.sums.calls);
+                of.opened_at = of.opened_at.into_iter().chain(cell.sums.first_began()).min();
                 processes.insert(cell.process);
             }
             Class::Read => add(&mut of.read, cell.sums.bytes),
@@ -78,7 +83,8 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     }
     for (file, at) in removed {
         if let Some((of, _)) = out.get_mut(&file) {
-            of.removed_again |= at.zip(of.written_at).is_some_and(|(at, written_at)| at > written_at);
+            let is_after = |other: Option<u64>| at.zip(other).is_some_and(|(at, other)| at > other);
+            of.removed_again |= is_after(of.written_at) || of.opens == 1 && is_after(of.opened_at);
         }
     }
     // Versions of one file, written under temporary names, are not many files.
@@ -90,14 +96,20 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
             out.remove(file);
         }
     }
-    out.retain(|_, (of, _)| of.opens > 0);
+    out.retain(|_, (of, processes)| {
+        of.shared = processes.len() > 1;
+        of.opens > 0
+    });
     out
 }
 
 impl Use {
     /// True if the file holds data for which there is no room in memory. (A journal is synced, and an old checkpoint not read.)
     fn is_spilled(&self, thresholds: &Thresholds) -> bool {
-        self.removed_again && !self.synced && self.read as f64 >= self.written as f64 * thresholds.half_share
+        self.removed_again
+            && !self.synced
+            && !self.shared
+            && self.read as f64 >= self.written as f64 * thresholds.half_share
     }
 
     /// Returns the kind of the file (temporary, spilled, small and written or read); `None` if it is none of these. `spills`: true if the
@@ -153,29 +165,29 @@ fn of_kind(
     let in_a_go = are_in_a_go(thresholds, &mine);
     let theirs = |cell: &Cell| counts(cube, cell) && mine.contains_key(&cell.file);
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| theirs(cell)) {
-        let usual = cell.time_ns() - cell.beyond_ns(1.0);
+        let time_ns = cell.time_ns();
         let (calls, moved) = (cell.sums.calls as f64, cell.sums.bytes as f64);
         let data = matches!(cell.class, Class::Read | Class::Write);
-        time += usual;
+        time += time_ns;
         if cell.class == Class::Open {
             add(&mut opens.0, cell.sums.calls);
-            opens.1 += usual;
+            opens.1 += time_ns;
         } else if data {
             add(&mut moves.0, cell.sums.calls);
             add(&mut bytes, cell.sums.bytes);
-            moves.1 += usual;
+            moves.1 += time_ns;
         } else if cube.stream(cell).is_some_and(|stream| cube.run.op(stream).class == Some(OpClass::Close)) {
             add(&mut closes.0, cell.sums.calls);
-            closes.1 += usual;
+            closes.1 += time_ns;
         }
         let less = match kind {
-            Kind::Spilled => usual,
-            Kind::Temporary => usual - calls * thresholds.in_memory_ns - moved * thresholds.transfer_ns_per_byte,
+            Kind::Spilled => time_ns,
+            Kind::Temporary => time_ns - calls * thresholds.in_memory_ns - moved * thresholds.transfer_ns_per_byte,
             // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
-            _ if data => saved_ns(thresholds, usual, cell.sums.bytes, cell.sums.calls),
-            _ => usual,
+            _ if data => saved_ns(thresholds, time_ns, cell.sums.bytes, cell.sums.calls),
+            _ => time_ns,
         };
         if less > 0.0 {
             savings.push((index, less));

@@ -27,6 +27,7 @@ pub mod one_by_one;
 pub mod past_cache;
 mod placed;
 pub mod polled;
+pub mod processed_again;
 pub mod put_together;
 pub mod queue;
 pub mod read_again;
@@ -72,7 +73,7 @@ pub fn claims(cube: &Cube<'_>, gaps: &[Gaps]) -> Vec<Claim> {
 }
 
 /// Functions of this folder that find their claims in the cube (totals of calls by process, time window, stream and size) alone.
-const APART: [fn(&Cube<'_>) -> Vec<Claim>; 36] = [
+const APART: [fn(&Cube<'_>) -> Vec<Claim>; 37] = [
     |cube| all(locks::claims(cube)),
     |cube| all(syncs::claims(cube)),
     |cube| all(slow_metadata::claim(cube)),
@@ -95,6 +96,7 @@ const APART: [fn(&Cube<'_>) -> Vec<Claim>; 36] = [
     |cube| all(rewritten::claim(cube)),
     |cube| all(read_before::claim(cube)),
     |cube| all(read_again::claim(cube)),
+    |cube| all(processed_again::claim(cube)),
     |cube| all(header::claim(cube)),
     |cube| all(independent::claims(cube)),
     |cube| all(seeks::claim(cube)),

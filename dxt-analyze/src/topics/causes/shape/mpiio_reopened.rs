@@ -41,8 +41,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut savings: BTreeMap<FileId, Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| inside(cell)) {
         if let Some(of) = uses.get(&(cell.file, cell.process)) {
-            let usual = cell.time_ns() - cell.beyond_ns(1.0);
-            savings.entry(cell.file).or_default().push((index, usual * (1.0 - 1.0 / of.opens.max(1) as f64)));
+            let time_ns = cell.time_ns();
+            savings.entry(cell.file).or_default().push((index, time_ns * (1.0 - 1.0 / of.opens.max(1) as f64)));
         }
     }
     // A straggler waits least: the least time over ranks contains no waiting for it.

@@ -56,7 +56,7 @@ fn claim(cube: &Cube<'_>, queue: Queue) -> Claim {
     let of = &queue.facts;
     let about = About { ost: (of.targets == 1 && !of.steps).then_some(of.target), ..About::default() };
     let words = |lost| words::few_targets(of, about, lost);
-    Claim { is_load: true, ..Claim::on_files(cube, Code::FEW_TARGETS, queue.savings, words) }
+    Claim::on_files(cube, Code::FEW_TARGETS, queue.savings, words)
 }
 
 /// True if targets serve calls of a class one after another. Conditions, with T as the duration of a call that meets no other: each target

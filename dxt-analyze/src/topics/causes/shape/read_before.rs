@@ -45,9 +45,8 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| reads(cell)) {
         let key = (cell.process, cell.file);
         if let Some(of) = found.get(&key) {
-            // Outliers among the reads have findings of their own.
-            let usual = cell.time_ns() - cell.beyond_ns(1.0);
-            savings.push((index, usual * part(&key, of).min(1.0)));
+            let time_ns = cell.time_ns();
+            savings.push((index, time_ns * part(&key, of).min(1.0)));
         }
     }
     let names: BTreeSet<FileId> = found.keys().map(|(_, file)| *file).collect();

@@ -30,18 +30,18 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut times: BTreeMap<FileId, [(u64, f64); 3]> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| cell.leaf) {
         let Some(count) = opens.get(&(cell.process, cell.file)) else { continue };
-        let usual = cell.time_ns() - cell.beyond_ns(1.0);
+        let time_ns = cell.time_ns();
         let again = 1.0 - 1.0 / *count as f64;
         let (which, calls, time, part) = match repeated.get(&(cell.process, cell.stream)) {
-            _ if counts(cell) => (0, cell.sums.calls, usual, again),
-            _ if closes(cell) => (1, cell.sums.calls, usual, again),
-            Some(part) => (2, 0, usual * part, *part),
+            _ if counts(cell) => (0, cell.sums.calls, time_ns, again),
+            _ if closes(cell) => (1, cell.sums.calls, time_ns, again),
+            Some(part) => (2, 0, time_ns * part, *part),
             None => continue,
         };
         let of = times.entry(cell.file).or_default();
         of[which] = (of[which].0.saturating_add(calls), of[which].1 + time);
         of[2].0 = of[0].0;
-        by.entry(cell.file).or_default().push((index, usual * part));
+        by.entry(cell.file).or_default().push((index, time_ns * part));
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
     let all: f64 = by.values().map(cost).sum();

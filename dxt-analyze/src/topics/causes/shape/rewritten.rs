@@ -69,9 +69,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let mut savings: BTreeMap<(ProcessId, Name), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
         if let Some((key, of)) = key(cell).and_then(|key| Some((key, by.get(&key)?))) {
-            let usual = cell.time_ns() - cell.beyond_ns(1.0);
+            let time_ns = cell.time_ns();
             let stays = 1.0 / of.opens.min(thresholds.many_calls_min) as f64;
-            savings.entry(key).or_default().push((index, usual * (1.0 - stays)));
+            savings.entry(key).or_default().push((index, time_ns * (1.0 - stays)));
         }
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();

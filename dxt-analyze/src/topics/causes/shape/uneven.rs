@@ -14,6 +14,12 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Operations that bring data to one rank, and their MPI functions.
+const GATHERS: &[(&str, &str)] = &[("gather", "MPI_Gather"), ("gatherv", "MPI_Gatherv")];
+/// Operations that bring data from one rank to all, and their MPI functions.
+const DISTRIBUTES: &[(&str, &str)] =
+    &[("bcast", "MPI_Bcast"), ("scatter", "MPI_Scatter"), ("scatterv", "MPI_Scatterv")];
+
 /// Processes that move more than an even share of the bytes.
 #[derive(Clone, Debug)]
 struct Uneven {
@@ -61,7 +67,32 @@ fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
+    let claim = Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost));
+    if found.share.one { with_transfers(cube, claim) } else { claim }
+}
+
+/// Adds to the claim (finding with its saving) about one rank that does all I/O the waits of other ranks for it, if it also gathers or
+/// distributes the data.
+fn with_transfers(cube: &Cube<'_>, mut claim: Claim) -> Claim {
+    let called = |name: &str| {
+        let mut streams = cube.run.processes.iter().flat_map(|process| &process.streams).filter(|stream| stream.meets);
+        streams.any(|stream| cube.run.op(stream).name == name)
+    };
+    let of = |names: &[(&str, &'static str)]| -> Vec<&'static str> {
+        names.iter().filter(|(name, _)| called(name)).map(|(_, function)| *function).collect()
+    };
+    let (gathers, distributes) = (of(GATHERS), of(DISTRIBUTES));
+    if !gathers.is_empty() || !distributes.is_empty() {
+        let rank = claim.finding.about.rank;
+        let late = super::sync_point_late::claim(cube).filter(|of| rank.is_some() && of.finding.about.rank == rank);
+        if let Some(late) = late {
+            claim.waiting_ns = late.waiting_ns;
+            let (title, waits) = words::gathers(&claim.finding.title, &gathers, &distributes, late.waiting_ns as u64);
+            claim.finding.title = title;
+            claim.finding.evidence.push(waits);
+        }
+    }
+    claim
 }
 
 /// Returns a name such as `ranks 0-7` if `like` are several ranks; else `None`.

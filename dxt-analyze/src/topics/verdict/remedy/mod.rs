@@ -14,9 +14,9 @@ mod program;
 mod striping;
 
 use crate::findings::{Code, Finding, Reason};
+use crate::hypotheses::Hypothesis;
 use crate::sum::Sum;
 use crate::text::units;
-use crate::topics::verdict::weigh::is_longer;
 use facts::Facts;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -230,7 +230,7 @@ pub(crate) fn remedies(facts: &Facts<'_, '_>, finding: &Finding) -> Vec<Remedy> 
 /// Returns the remedies of a finding or, if it has none, of the first of its duplicates (`also`) that has any; each setting once.
 pub(crate) fn of_card(facts: &Facts<'_, '_>, finding: &Finding, also: &[Finding]) -> Vec<Remedy> {
     // Another form of the calls does not help if they are slower than their peers.
-    let also = if is_longer(finding.code) { &[] } else { also };
+    let also = if Hypothesis::of(finding.code).is_slower_unit() { &[] } else { also };
     let of_finding = |other: &Finding| {
         let of = (other.code != finding.code).then_some(other.code);
         remedies(facts, other).into_iter().map(|remedy| Remedy { of, ..remedy }).collect::<Vec<Remedy>>()
