@@ -342,8 +342,11 @@ fn a_directory_of_logs_is_read_as_one_of_traces_is() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::copy(of_project("gen-mpi8-rt3.5.0.darshan"), folder.path().join("job.darshan")).expect("copied");
     assert!(stdout(&["summary", text(folder.path())], 0).contains("8 ranks"));
-    std::fs::copy(of_project("synth-pfl-a.darshan"), folder.path().join("other.darshan")).expect("copied");
-    stdout(&["summary", text(folder.path())], 2);
+    let other = folder.path().join("other.darshan");
+    std::fs::copy(of_project("synth-pfl-a.darshan"), &other).expect("copied");
+    let newest = stdout(&["summary", text(folder.path())], 0);
+    assert!(newest.contains("of 2 jobs in"), "{newest}");
+    stdout(&["summary", text(&folder.path().join("job.darshan")), text(&other)], 2);
 }
 
 /// The timeline of a log without DXT comes from its heat maps: totals are equal, and each byte counts once.

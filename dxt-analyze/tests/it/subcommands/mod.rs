@@ -100,7 +100,7 @@ fn dump_is_exact() {
 }
 
 #[test]
-fn many_files_of_one_job_are_one_job_and_two_jobs_are_a_usage_error() {
+fn many_files_of_one_job_are_one_job_and_files_of_two_jobs_are_a_usage_error() {
     let folder = tempfile::tempdir().unwrap();
     let (job_block, processes) = small();
     for (rank, process) in processes.into_iter().enumerate() {
@@ -118,10 +118,15 @@ fn many_files_of_one_job_are_one_job_and_two_jobs_are_a_usage_error() {
     let mut other = process(0, "n");
     other.write("/b", 0, 1, 1, 2);
     put(folder.path(), "other.dxt", &trace(&job("job-2", 0), vec![other]));
-    let output = run(&["summary", here]);
+    let both = ["0.dxt", "other.dxt"].map(|name| format!("{here}/{name}"));
+    let output = run(&["summary", &both[0], &both[1]]);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("job-1") && message.contains("job-2") && message.contains("--job"), "{message}");
+    // Of the jobs in a directory that start together, the one with ranks is taken.
+    let found = json(&["summary", "--format", "json", here], 0);
+    assert_eq!(found["segments"], 28);
+    assert!(found["missing"]["remarks"].to_string().contains("of 2 jobs in"), "{found}");
     assert_eq!(json(&["summary", "--format", "json", "--job", "job-2", here], 0)["segments"], 1);
     assert_eq!(run(&["summary", "--job", "job-3", here]).status.code(), Some(2));
     let check = stdout(&["check", here], 0);
