@@ -10,7 +10,7 @@ pub(crate) use counterfactual::Counterfactual;
 use crate::findings::Code;
 use crate::model::Class;
 
-/// What findings with a code say about their calls, most specific first: of findings about the same calls, the more specific one stands
+/// Levels of what findings with a code say about their calls, most specific first: of findings about the same calls, the more specific one stands
 /// first, unless it saves much less (see [`Says::least`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Says {
@@ -32,9 +32,9 @@ pub(crate) enum Says {
     Long,
     /// Sum of all calls of a class, whatever the program makes them for.
     Sum,
-    /// Which process takes the time.
+    /// The process that takes the time.
     Who,
-    /// All calls of a job, regardless of the cause: only reported if nothing else explains enough.
+    /// All calls of a job, regardless of the cause: any other finding about most of the same calls stands before it.
     All,
 }
 
@@ -96,6 +96,8 @@ pub(crate) enum Explained {
     Calls,
     /// Time in MPI-IO and HDF5 outside of system calls.
     Library,
+    /// Time of system calls, and in HDF5 outside of them.
+    Both,
     /// Waits outside of any call.
     Waits,
 }
@@ -146,7 +148,7 @@ pub(crate) struct Hypothesis {
 pub(crate) enum Explainers {
     /// All that are about the same calls.
     Any,
-    /// Those with these codes.
+    /// Findings with these codes.
     Codes(&'static [Code]),
 }
 

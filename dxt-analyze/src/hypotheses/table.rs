@@ -43,7 +43,7 @@ pub(super) const ALL: &[Hypothesis] = &[
     // Slow units and single calls.
     longer(Code::SLOW_RANK),
     longer(Code::SLOW_NODE),
-    longer(Code::SLOW_TARGET),
+    longer(Code::SLOW_TARGET).explained_by(Explainers::Codes(&[Code::SAME_BYTES])),
     longer(Code::SLOW_FILE),
     longer(Code::SLOW_MOMENT),
     longer(Code::STALL),
@@ -74,7 +74,10 @@ pub(super) const ALL: &[Hypothesis] = &[
     of(Code::FEW_TARGETS, Mechanism),
     of(Code::ALIASING, Mechanism).measured().of_one_file(),
     of(Code::FALSE_SHARING, Order).measured().instead(WRITES, None, If::Handover),
-    of(Code::LOCAL_SHARING, Order).measured().instead(WRITES, None, If::Handover),
+    of(Code::LOCAL_SHARING, Order)
+        .measured()
+        .instead(WRITES, None, If::Handover)
+        .explained_by(Explainers::Codes(&[Code::FALSE_SHARING])),
     of(Code::UNALIGNED, Form)
         .measured()
         .instead(DATA, None, If::Compared)
@@ -107,8 +110,8 @@ pub(super) const ALL: &[Hypothesis] = &[
     of(Code::NO_BUFFERING, Order).instead(DATA, None, If::Large).about(Requests),
     of(Code::HDF5_METADATA, Mechanism),
     of(Code::HDF5_REOPENED, Mechanism).repeated(),
-    of(Code::HDF5_FLUSHED, Mechanism).repeated(),
-    of(Code::HDF5_AMPLIFIED, Mechanism),
+    of(Code::HDF5_FLUSHED, Mechanism).repeated().explaining(Explained::Both),
+    of(Code::HDF5_AMPLIFIED, Mechanism).explaining(Explained::Both),
     // Calls that the program need not make, or makes again.
     of(Code::ASKED_AGAIN, Needless).repeated(),
     of(Code::SYNC_TIME, Form).about(Syncs),
@@ -123,7 +126,7 @@ pub(super) const ALL: &[Hypothesis] = &[
     of(Code::TEMPORARY_FILES, Needless),
     of(Code::REWRITTEN, Mechanism).repeated(),
     of(Code::LAUNCHED, Again),
-    of(Code::PROCESSED_AGAIN, Form).explaining(Explained::Waits),
+    of(Code::PROCESSED_AGAIN, Form),
     of(Code::REPEATED_OPENS, Again).of_causes().repeated().about(Metadata),
     of(Code::OPEN_PER_ACCESS, Mechanism).repeated().about(Metadata).instead(METADATA, OWN, If::Once),
     of(Code::METADATA_RATE, Form).about(Metadata),

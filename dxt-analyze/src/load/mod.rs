@@ -54,8 +54,13 @@ pub fn load_paths(named: &[PathBuf], job: Option<&str>) -> Result<Run> {
             if let [one] = named { shown(one) } else { "these directories".to_owned() }
         ));
     }
+    // Files that cannot be read may be of other jobs.
+    let mut failed = problems(failures);
+    if newest.is_some() {
+        found.notes.extend(failed.drain(..).map(|of| format!("{} was not read: {}", of.file, of.what)));
+    }
     let inputs = choose_job(inputs, job.or(newest.as_ref().map(|(key, _)| key.as_str())))?;
-    let mut run = merge::merge(inputs, problems(failures));
+    let mut run = merge::merge(inputs, failed);
     run.remarks.splice(0..0, found.notes);
     Ok(run)
 }

@@ -95,6 +95,8 @@ pub(crate) fn stall(facts: &Stall) -> Words {
 pub(crate) enum Where {
     /// Nearly all long calls are on one kind of files, e.g. `files in /scratch/in` or `files *.nc`.
     Files(String),
+    /// No process of a program without ranks has most of the calls.
+    NoProcess,
     /// No rank makes most of the long calls.
     NoRank,
     /// No rank makes most of the long calls, and no storage target serves most of them.
@@ -134,6 +136,7 @@ pub(crate) fn long_tail(facts: &LongTail) -> Words {
             );
         }
         Where::Files(kind) => format!(", nearly all on {kind}"),
+        Where::NoProcess => String::new(),
         Where::NoRank => ", on no particular rank".to_owned(),
         Where::NoRankOrTarget => ", on no particular rank or OST".to_owned(),
     };

@@ -25,6 +25,9 @@ impl LostOn {
         if self.files == 1 {
             return format!("{} is the only file affected", self.file);
         }
+        if percent < 1.0 {
+            return format!("{files} affected, each with less than 1 % of the time that this costs");
+        }
         format!("{files} affected, most of all {} ({percent:.0} % of the time that this costs)", self.file)
     }
 }

@@ -38,7 +38,7 @@ impl Role {
 /// Pauses between the calls of a thread, ns, summed over the threads of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
-    /// Pauses after a read of a file, up to the next call on the same file.
+    /// Pauses from the first read of a file on, up to the next call on the same file.
     pub between_ns: u64,
     /// Pauses after the last of several calls on a file with reads, up to its next open or a call on another file.
     pub behind_ns: u64,

@@ -1,6 +1,7 @@
 //! First pass over the trace: finds processes that query a file which does not exist yet, and find it after another process has used it.
 //! Streams (operations on files) that can show all of this are selected in advance, so other files cost nothing.
 
+use crate::limits::PARENT_GENERATIONS;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -136,44 +137,31 @@ impl Questions {
     #[must_use]
     pub fn found(&self, run: &Run, kept: Partial) -> Vec<Found> {
         let mut files: BTreeMap<FileId, BTreeMap<ProcessId, Vec<Calls>>> = BTreeMap::new();
-        let mut put: BTreeMap<&str, Vec<(ProcessId, u64)>> = BTreeMap::new();
+        let mut put: BTreeMap<&str, Vec<End>> = BTreeMap::new();
         let mut whole: FxHashMap<FileId, bool> = FxHashMap::default();
         for ((file, process), (mut calls, all)) in kept.0 {
             calls.sort_unstable();
-            let ends = calls.iter().filter(|of| of.put).map(|of| (process, of.ended));
+            let ends = calls.iter().filter(|of| of.put).map(|of| (of.ended, process));
             put.entry(folder(run, file)).or_default().extend(ends);
             calls.retain(|of| !of.put);
             files.entry(file).or_default().insert(process, calls);
             *whole.entry(file).or_insert(true) &= all <= self.limit;
         }
+        put.values_mut().for_each(|all| all.sort_unstable());
+        let family = Family::of(run);
         let mut out = Vec::new();
         for (file, by) in files.iter().filter(|(file, _)| whole.get(file).copied().unwrap_or_default()) {
+            let ends = by.iter().flat_map(|(process, calls)| calls.iter().map(move |of| (of, *process)));
+            let mut used: Vec<End> =
+                ends.filter(|(of, _)| !of.missing).map(|(of, process)| (of.ended, process)).collect();
+            used.sort_unstable();
+            let put = put.get(folder(run, *file)).map_or(&[][..], Vec::as_slice);
             for (number, calls) in by.iter().filter(|(_, calls)| calls.iter().any(|of| of.missing)) {
                 if run.process(*number).is_some_and(|process| makes(run, process, *file)) {
                     continue;
                 }
-                let mut others: Vec<u64> = by
-                    .iter()
-                    .filter(|(other, _)| *other != number)
-                    .flat_map(|(_, calls)| calls.iter().filter(|of| !of.missing).map(|of| of.ended))
-                    .collect();
-                others.sort_unstable();
-                let put = put.get(folder(run, *file)).into_iter().flatten().filter(|(other, _)| other != number);
-                let mut put: Vec<u64> = put.map(|(_, ended)| *ended).collect();
-                put.sort_unstable();
-                // A process that finds a file as soon as a process that it started, and that uses the file, has ended waits for that process.
-                let ends =
-                    by.keys().filter(|other| descends(run, **other, *number)).filter_map(|other| run.process(*other));
-                let ends: Vec<u64> = ends.map(|other| other.end_ns).collect();
-                let waits_for_end = |wait: &Found| {
-                    let late_ns = wait.found_ns.saturating_sub(wait.there_ns) as f64;
-                    let since = |end: &u64| wait.found_ns.checked_sub(*end).filter(|_| *end >= wait.there_ns);
-                    // The end of a process takes time, too.
-                    let soon_ns = (late_ns * run.thresholds.half_share).max(run.thresholds.start_ns as f64);
-                    ends.iter().filter_map(since).any(|ns| ns as f64 <= soon_ns)
-                };
-                waits(calls, &others, &put, |wait| {
-                    if !waits_for_end(&wait) {
+                waits(*number, calls, &used, put, |wait, maker| {
+                    if !family.waits_for_end_of(run, *number, maker, &wait) {
                         out.push(Found { process: *number, file: *file, ..wait });
                     }
                 });
@@ -184,19 +172,32 @@ impl Questions {
     }
 }
 
-/// True if `process` was started by `ancestor`, or by one of the processes that `ancestor` started.
-fn descends(run: &Run, process: ProcessId, ancestor: ProcessId) -> bool {
-    let (Some(mut of), Some(top)) = (run.process(process), run.process(ancestor)) else { return false };
-    // Process ids may be used again: no more steps than there are processes.
-    for _ in 0..run.processes.len() {
-        if of.node == top.node && of.ppid == top.pid {
-            return true;
-        }
-        let above = |one: &&Process| one.node == of.node && one.pid == of.ppid && one.shift_ns <= of.shift_ns;
-        let Some(parent) = run.processes.iter().find(above).filter(|one| one.pid != of.pid) else { return false };
-        of = parent;
+/// End of a call, ns since the job's start, and the process that made it.
+type End = (u64, ProcessId);
+
+/// Processes by node and process id.
+struct Family<'r>(FxHashMap<(u32, u32), &'r Process>);
+
+impl<'r> Family<'r> {
+    fn of(run: &'r Run) -> Self {
+        Self(run.processes.iter().map(|process| ((process.node, process.pid), process)).collect())
     }
-    false
+
+    /// True if `asker`, which found a file that `maker` made, waited for `maker` to end rather than for the file: it started `maker`, directly
+    /// or not, and found the file as soon as `maker` had ended.
+    fn waits_for_end_of(&self, run: &Run, asker: ProcessId, maker: ProcessId, wait: &Found) -> bool {
+        let (Some(asker), Some(maker)) = (run.process(asker), run.process(maker)) else { return false };
+        let above = |of: &&'r Process| self.0.get(&(of.node, of.ppid)).copied();
+        let mut line = std::iter::successors(self.0.get(&(maker.node, maker.ppid)).copied(), above);
+        if !line.by_ref().take(PARENT_GENERATIONS).any(|of| (of.node, of.pid) == (asker.node, asker.pid)) {
+            return false;
+        }
+        let late_ns = wait.found_ns.saturating_sub(wait.there_ns) as f64;
+        // The end of a process takes time, too.
+        let soon_ns = (late_ns * run.thresholds.half_share).max(run.thresholds.start_ns as f64);
+        let since = wait.found_ns.checked_sub(maker.end_ns).filter(|_| maker.end_ns >= wait.there_ns);
+        since.is_some_and(|ns| ns as f64 <= soon_ns)
+    }
 }
 
 fn folder(run: &Run, file: FileId) -> &str {
@@ -241,9 +242,10 @@ fn makes(run: &Run, process: &Process, file: FileId) -> bool {
     process.streams.iter().filter(|stream| stream.file == file && !stream.failed).any(|stream| makes(&stream))
 }
 
-/// Calls `found` for each wait among a process's `calls` on a file (ascending): failed queries, then a successful one. `others`: ends of
-/// other processes' calls on the file; `put`: ends of calls that create some file in its folder.
-fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Found)) {
+/// Calls `found` for each wait among the `calls` of the process `number` on a file (ascending), with the process that made the file: failed
+/// queries, then a successful one. `used`: ends of calls on the file; `put`: ends of calls that create some file in its folder; both ascending.
+fn waits(number: ProcessId, calls: &[Calls], used: &[End], put: &[End], mut found: impl FnMut(Found, ProcessId)) {
+    let is_other = |(_, process): &&End| *process != number;
     let mut asks: Option<(Calls, u64)> = None;
     for of in calls {
         if of.missing {
@@ -253,15 +255,17 @@ fn waits(calls: &[Calls], others: &[u64], put: &[u64], mut found: impl FnMut(Fou
         }
         // A process that queries by one operation and continues by another does not wait for the answer.
         let Some((first, failed)) = asks.take().filter(|(first, _)| first.op == of.op) else { continue };
-        let behind = others.partition_point(|ended| *ended <= first.last);
-        let used = others.get(behind).copied().filter(|there| *there <= of.from);
+        let between = |all: &[End]| {
+            let from = all.partition_point(|(ended, _)| *ended <= first.last);
+            let until = all.partition_point(|(ended, _)| *ended <= of.from);
+            from..until.max(from)
+        };
+        let used = used.get(between(used)).into_iter().flatten().find(is_other);
         // If several files were put there meanwhile, the last one gives a lower bound of the loss.
-        let before = put.partition_point(|ended| *ended <= of.from).checked_sub(1);
-        let put = before.and_then(|at| put.get(at)).copied().filter(|there| *there > first.last);
-        let there = used.into_iter().chain(put).min();
-        if let Some(there_ns) = there {
+        let put = put.get(between(put)).into_iter().flatten().rev().find(is_other);
+        if let Some(&(there_ns, maker)) = used.into_iter().chain(put).min() {
             let (process, file) = (ProcessId::NONE, FileId::NONE);
-            found(Found { process, file, calls: failed, asked_ns: first.from, there_ns, found_ns: of.from });
+            found(Found { process, file, calls: failed, asked_ns: first.from, there_ns, found_ns: of.from }, maker);
         }
     }
 }
@@ -338,7 +342,14 @@ mod tests {
 
     fn with(mine: &[Calls], others: &[u64], put: &[u64]) -> Vec<(u64, u64, u64)> {
         let mut out = Vec::new();
-        waits(mine, others, put, |found| out.push((found.calls, found.there_ns, found.found_ns)));
+        let of_other = |all: &[u64]| -> Vec<End> { all.iter().map(|ended| (*ended, ProcessId(1))).collect() };
+        let mut used = of_other(others);
+        used.extend(mine.iter().filter(|of| !of.missing).map(|of| (of.ended, ProcessId(0))));
+        used.sort_unstable();
+        waits(ProcessId(0), mine, &used, &of_other(put), |wait, maker| {
+            assert_eq!(maker, ProcessId(1));
+            out.push((wait.calls, wait.there_ns, wait.found_ns));
+        });
         out
     }
 

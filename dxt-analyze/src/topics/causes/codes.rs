@@ -126,7 +126,7 @@ codes! {
          part of the ranks); (3) \
          others' median wait >= half_share x saving; (4) p < chance_p or saving >= io_matters_share; or (5) >= \
          several_min ranks alternate, last at >= third_share of points by >= treble_ratio x the second's lateness. \
-         Not with DXT-C039 or DXT-L008. Saving: lateness - the last other rank's.",
+         Stands behind DXT-C039 and DXT-L008. Saving: lateness - the last other rank's.",
         "Give the late rank less to compute, or find out what slows this rank (another process on its cores, a slower \
          node).",
         "own rule: waiting for a rank is no I/O time, but is saved if that rank arrives earlier";
@@ -197,10 +197,10 @@ codes! {
     TEMPORARY_FILES = "DXT-V023",
         "Files are created, used and removed again.",
         "Reported if >= many_calls_min files that are removed by unlink(2) in the run (1) each move <= half_time_bytes \
-         per open; (2) are each written, or neither written nor read. Saving: time of all calls on them, without \
-         outliers, less in_memory_ns per call and transfer_ns_per_byte. Or if larger files are written, not synced, \
-         read for >= half_share of the bytes, and then removed, and hold >= traffic_min_bytes and >= traffic_share of all bytes \
-         written. Saving: time of all calls on them, without outliers.",
+         per open; (2) are each written, or neither written nor read. Saving: time of all calls on them, \
+         less in_memory_ns per call and transfer_ns_per_byte. Or if larger files of one process are written, not synced, \
+         read for >= half_share of the bytes, and removed after a write or their only open, and hold >= traffic_min_bytes and >= \
+         traffic_share of all bytes written. Saving: time of all calls on them.",
         "Keep temporary data in memory, reuse one file, or write temporary data once only.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
@@ -214,17 +214,17 @@ codes! {
         "A program is started many times, and each process opens and reads the same files.",
         "Reported if, in jobs without MPI, (1) >= more_calls_min processes on a node run one program; (2) < \
          half_share of them run at one moment; (3) >= half_share of them use the same files. Saving: time of opens, closes, seeks and queries on these files x (1 - 1 / \
-         processes), and of reads x (1 - size / bytes read) of files that they do not write, without outliers; or, if more, (processes - 1) x \
+         processes), and of reads x (1 - size / bytes read) of files that they do not write; or, if more, (processes - 1) x \
          min(least lifetime without own calls, start_ns), divided by the mean number of processes at once.",
         "Start the program once for all items; or keep the files that each process opens on a local disk.",
         "own rule: each process opens its files anew";
     PROCESSED_AGAIN = "DXT-V040",
         "A process reads a file again and again, and computes after each pass: the computing is repeated as well.",
-        "Reported if a process (1) makes >= few_min passes over a file: opens, or reads at offset 0; (2) again = 1 - end of \
-         the last byte / bytes read >= half_share; (3) its time on processors is known. Saving, an upper bound: pauses x \
-         again x computing share. Pauses: from a read to the next call on the file; with >= hundred_calls_min passes, also from \
-         the last call to one on another file. Computing share = (time on processors - time in calls) / all pauses, \
-         at most 1. At most `warn`: how much of the computing depends on the file is not on record.",
+        "Reported if, in jobs without MPI, a process (1) makes >= many_calls_min passes over a file: opens, or reads at offset 0; (2) \
+         again = 1 - end of the last byte / bytes read >= half_share; (3) its time on processors is known. Saving, an estimate that \
+         may be 0: pauses x again x computing share, at most the time of its busiest thread on processors. Pauses: from calls on the file after a \
+         read to the thread's next call. Computing share = (time on processors - time in calls) / all pauses, at \
+         most 1. At most `warn`: how much of the computing depends on the file is not on record.",
         "Keep what a pass has made of the data (decompressed, parsed) in memory; or read only the needed part, by an index.",
         "own rule: what is read again is decompressed and parsed again";
     HDF5_AMPLIFIED = "DXT-V024",
@@ -235,7 +235,7 @@ codes! {
          data set that the run creates need not be read to be written. If chunks are not on record, or each is moved \
          once, needed = bytes of the elements: moved = bytes read, or bytes written if the data sets have no chunks and \
          (1), (2) hold for twice the elements. Not if flushed per repeated_min writes, nor calls of < metadata_bytes. Saving: \
-         time of HDF5's calls of each direction x (1 - needed / moved).",
+         time of HDF5's calls of each direction x (1 - needed / moved); without MPI and with chunks, of HDF5 itself as well.",
         "Read whole chunks or rows; make the chunk cache hold all chunks that a selection crosses; shape chunks as \
          they are read; transfer rows or blocks instead of single elements.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
@@ -243,7 +243,7 @@ codes! {
         "A process rewrites a file many times.",
         "Files that are renamed to one name count as one. Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
          file holds; (3) the file holds <= block_read_bytes, or the process reads about as much as it writes, >= some_share of the file per open; the file with the largest saving is reported. Saving: time \
-         of the process's calls on the file, without outliers, x (1 - 1 / many_calls_min).",
+         of the process's calls on the file x (1 - 1 / many_calls_min).",
         "Keep the content in memory, and write the file less often, or only what has changed.",
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",
@@ -261,7 +261,7 @@ codes! {
          process moves data or uses other files, and ranks do not synchronize; (3) the process does not create the \
          file; or (4) the trace shows the end of another process's call on the file, or rename in its folder, with \
          few_min failures, 1 per poll_interval_ns, or several_min waits, or as many of >= repeated_min failures for the \
-         file. Saving: largest sum of a process's waits; (4) since that end.",
+         file, unless it started that process and finds the file within half_share of the wait, or start_ns, of its end. Saving: largest sum of a process's waits; (4) since that end.",
         "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
     HDF5_FLUSHED = "DXT-V028",
@@ -270,7 +270,7 @@ codes! {
          writes each. Saving: s x min(1, flush time / t) x (1 - 1 / flushes), with t = time of syncs and writes of < \
          block_bytes inside HDF5, s = syncs + writes x half_time_bytes / (half_time_bytes + size). If bytes written \
          to storage >= repeated_min x dataset bytes, longer writes count too, in s x (1 - dataset bytes / bytes \
-         written).",
+         written). Without MPI also flush time - t.",
         "Call H5Fflush once when a step is complete; closing a file writes all of it.",
         "own rule; HDF5 reference manual, H5Fflush";
     HEADER_REWRITTEN = "DXT-V029",
@@ -279,7 +279,7 @@ codes! {
          open; (2) have a range (first to last byte) of <= small_bytes, and move >= few_min x its length; (3) are >= \
          third_share x the number of other writes to the file; (4) have a range of <= quarter_share x the bytes of the \
          other writes; or are >= treble_ratio x as many, with a range of <= double_ratio x one such write. Saving: time \
-         of these writes, without outliers, x (1 - 1 / writes).",
+         of these writes x (1 - 1 / writes).",
         "Write these bytes when the file is closed, or once per many records.",
         "own rule: only the last version counts";
     STREAM_BUFFER = "DXT-V030",
@@ -323,7 +323,7 @@ codes! {
          same thread's next write of the same bytes, < 1 ns per 32 bytes later, (1) pairs >= calls_min; (2) pairs >= \
          most_share of such reads and writes however long between; (3) pairs >= half_share of the process's reads of \
          the file; (4) no library uses the file, and the file is not mapped into memory. Saving: time of these reads, \
-         without outliers, x pairs / reads. Severity: warn at most, since some bytes may be preserved.",
+         x pairs / reads. Severity: warn at most, since some bytes may be preserved.",
         "Do not read the old content if the new content does not depend on it; if few bytes change, write only those \
          bytes.",
         "own rule: a processor reads at most 32 bytes per ns from its cache";

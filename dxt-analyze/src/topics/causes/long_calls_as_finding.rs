@@ -27,6 +27,7 @@ pub(super) fn of_tail(cube: &Cube<'_>, tail: &Tail) -> Vec<Claim> {
         Common::Unit(unit, far, calls) => at_times(cube, tail, (*unit, *far, *calls)),
         Common::Files(kind) => on_nobody(cube, tail, Where::Files(kind.clone())),
         Common::Nothing if on_targets() => on_nobody(cube, tail, Where::NoRankOrTarget),
+        Common::Nothing if cube.run.ranks() == 0 => on_nobody(cube, tail, Where::NoProcess),
         Common::Nothing => on_nobody(cube, tail, Where::NoRank),
         Common::InARow(row) => return in_a_row(cube, tail, row).into_iter().collect(),
         Common::Stalls(groups) => {
@@ -105,7 +106,7 @@ fn on_nobody(cube: &Cube<'_>, tail: &Tail, on: Where) -> Claim {
     // Without ranks that wait for each other, some of many calls take as long as a disk in any run: the first on a file, those that find no
     // data in memory.
     let is_short = tail.extra_ns < tail.far as f64 * cube.run.thresholds.slow_call_ns as f64;
-    let on_any = matches!(on, Where::NoRank | Where::NoRankOrTarget | Where::EachFile(_));
+    let on_any = matches!(on, Where::NoProcess | Where::NoRank | Where::NoRankOrTarget | Where::EachFile(_));
     let is_usual = cube.run.ranks() == 0 && on_any && is_short;
     let words = words::long_tail(&words::LongTail {
         classes: tail.classes(),

@@ -106,7 +106,7 @@ codes! {
          traffic_min_bytes; or, in `report`, (3) one rank reads or writes >= all_share of the bytes outside \
          collective MPI-IO while the others wait; or (4) in a Darshan record of >= several_min ranks, the slowest \
          takes >= double_ratio x the mean time and moves >= nearly_all_share of the bytes. Saving: this rank's time x \
-         (1 - mean bytes / own bytes); for (4), this rank's time minus the mean time.",
+         (1 - mean bytes / own bytes), with the others' waits for it (DXT-V013) if it gathers or distributes data; for (4), this rank's time minus the mean time.",
         "Let every rank read and write its own part of the data.",
         "One rank uses the network link of one node; Drishti P18";
     BYTE_IMBALANCE = "DXT-C014",
@@ -210,8 +210,7 @@ codes! {
     OVERWRITTEN = "DXT-C027",
         "A process writes bytes more than once.",
         "Overwritten bytes: written before by the same process. Reported if (1) overwritten bytes >= traffic_share x \
-         all bytes written; (2) >= traffic_min_bytes. DXT-C026 and DXT-C027 become one finding, on temporary data, if \
-         >= most_share of either saving is on files of the other. Saving: time of these writes x overwritten bytes / \
+         all bytes written; (2) >= traffic_min_bytes. Saving: time of these writes x overwritten bytes / \
          their bytes.",
         "Write bytes once, when they are final; keep temporary data in memory or on node-local storage.",
         "Drishti P10, by overlap";
@@ -292,8 +291,7 @@ codes! {
     METADATA_RATE = "DXT-C037",
         "Metadata calls come in a burst that loads the metadata server.",
         "Reported if opens, closes, stats, locks and other metadata calls (no seeks) that begin in one second >= \
-         metadata_rate. Saving: time of opens and other metadata calls outside MPI-IO and HDF5 x (1 - 1 / calls), per \
-         process, file and operation.",
+         metadata_rate. No saving: the calls have findings of their own.",
         "Spread metadata calls over time, or avoid them: open each file once, let one rank stat files for all ranks.",
         "A metadata server answers some 10,000 calls per second for all jobs together";
     IDLE_GAPS = "DXT-C038",

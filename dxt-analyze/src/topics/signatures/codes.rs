@@ -25,8 +25,7 @@ codes! {
         "Several ranks read the same bytes of a file.",
         "Reported if (1) ranks have the same pattern and offsets, also of a single read; (2) distinct bytes x \
          (ranks - 1) >= traffic_min_bytes, and with repeats >= traffic_share of all bytes on the file; (3) the \
-         pattern has no writes. The finding replaces one on a busy target (DXT-V006) if >= 50 % of the waits there \
-         are in these reads, or one on a slow target (DXT-O004) if >= 90 % are. Saving: nearly_all_share x read time x share of \
+         pattern has no writes. Saving: nearly_all_share x read time x share of \
          these bytes x (1 - 1 / ranks), or, if the usual read takes >= 2 x the fastest, the time beyond the \
          fastest, if more.",
         "Let one rank read and broadcast the data (MPI_Bcast), or copy the file to each node before the job begins.",

@@ -16,7 +16,8 @@ pub(super) fn rest(whole: &Whole<'_>, left: &[f64], cards: &[Card]) -> Option<Re
     let (io_ns, processes) = (ledger.job.io_ns() as f64, ledger.processes as f64);
     // Time of MPI-IO and HDF5 outside of system calls belongs to no cell, and neither do waits.
     let is_outside = |of: Hypothesis| {
-        of.explains == Explained::Library || of.instead.is_some_and(|(_, instead)| instead == Counterfactual::Waiting)
+        matches!(of.explains, Explained::Library | Explained::Both)
+            || of.instead.is_some_and(|(_, instead)| instead == Counterfactual::Waiting)
     };
     let outside = cards.iter().any(|card| is_outside(Hypothesis::of(card.finding.code)));
     let library_ns = if outside { 0.0 } else { super::outside::neither(whole) * processes };

@@ -11,7 +11,6 @@ use crate::topics::causes::claim::{Claim, excess};
 use crate::topics::causes::price::{price, saving};
 use crate::topics::causes::shape::cpu_wait;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
 /// A card of the verdict: a finding, and the duplicates that explain the same calls (`also`).
@@ -67,17 +66,16 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
         }
         let Some(at) = first(cube, &claims) else { break };
         let best = claims.swap_remove(at);
-        let mut mine = vec![false; left.len()];
+        let mine = cells_of(cube, &best);
         for (index, ns) in &best.savings {
             if let Some(left) = left.get_mut(*index as usize) {
                 *left -= ns;
-                mine[*index as usize] |= *ns > 0.0;
             }
         }
         all.0.extend(&best.savings);
         all.1 += best.waiting_ns;
         let (same, others): (Vec<Claim>, Vec<Claim>) =
-            claims.into_iter().partition(|claim| is_part_of(cube, claim, &best));
+            claims.into_iter().partition(|claim| is_explained(cube, claim, &best, &mine));
         claims = others;
         for claim in &mut claims {
             let both_ns = common_wait_ns(cube, claim, &best);
@@ -133,12 +131,13 @@ fn first(cube: &Cube<'_>, claims: &[Claim]) -> Option<usize> {
     };
     let before = |top: usize| -> Vec<usize> {
         let Some(top) = claims.get(top) else { return Vec::new() };
-        let all = claims.iter().enumerate().filter(|(_, claim)| stands_before(cube, claim, top));
+        let cells = cells_of(cube, top);
+        let all = claims.iter().enumerate().filter(|(_, claim)| stands_before(cube, claim, top, &cells));
         all.map(|(at, _)| at).collect()
     };
     let mut top = saving_most(&(0..claims.len()).collect::<Vec<usize>>())?;
     let level = |at: usize| claims.get(at).map(says);
-    // What says more about a part of a sum need not save nearly as much as the sum.
+    // A finding that says more about a part of a sum need not save nearly as much as the sum.
     if matches!(level(top), Some(Says::Sum | Says::All)) {
         top = saving_most(&before(top)).unwrap_or(top);
     }
@@ -159,8 +158,8 @@ fn says(claim: &Claim) -> Says {
     }
 }
 
-/// True if `claim` says more than `top` about the same calls, and saves enough to stand before it.
-fn stands_before(cube: &Cube<'_>, claim: &Claim, top: &Claim) -> bool {
+/// True if `claim` says more than `top`, which saves time in `cells`, about the same calls, and saves enough to stand before it.
+fn stands_before(cube: &Cube<'_>, claim: &Claim, top: &Claim, cells: &[bool]) -> bool {
     let thresholds = &cube.run.thresholds;
     let is_enough = |least: Least| match least {
         Least::Half => saves(claim) as f64 >= saves(top) as f64 * thresholds.half_share,
@@ -168,20 +167,32 @@ fn stands_before(cube: &Cube<'_>, claim: &Claim, top: &Claim) -> bool {
         Least::Any => claim.is_worth(cube),
     };
     let least = says(claim).least(says(top));
-    let is_part = Hypothesis::of(top.finding.code).explained_by.names(claim.finding.code);
-    let least = if is_part { least.map(|_| Least::Half) } else { least };
-    least.is_some_and(is_enough) && are_of(claim, top, thresholds.half_share)
+    let explains = |one: &Claim, other: &Claim| Hypothesis::of(other.finding.code).explained_by.names(one.finding.code);
+    // An explained finding does not stand before the one that explains it.
+    if explains(top, claim) && !explains(claim, top) {
+        return false;
+    }
+    let least = if explains(claim, top) { least.map(|_| Least::Half) } else { least };
+    let only_waits = claim.savings.is_empty() || top.savings.is_empty();
+    least.is_some_and(is_enough) && (only_waits || are_in(claim, cells, thresholds.half_share))
 }
 
-/// True if calls of `other` have at least the share `least` of the time that `claim` saves, or if one of them is about waits only.
-fn are_of(claim: &Claim, other: &Claim, least: f64) -> bool {
-    if claim.savings.is_empty() || other.savings.is_empty() {
-        return true;
+/// By cell (similar calls of a process): true if the claim (finding with its saving) saves time in it.
+fn cells_of(cube: &Cube<'_>, claim: &Claim) -> Vec<bool> {
+    let mut out = vec![false; cube.cells.len()];
+    for (index, _) in claim.savings.iter().filter(|(_, ns)| *ns > 0.0) {
+        if let Some(is) = out.get_mut(*index as usize) {
+            *is = true;
+        }
     }
-    let theirs: FxHashSet<u32> = other.savings.iter().filter(|(_, ns)| *ns > 0.0).map(|(index, _)| *index).collect();
+    out
+}
+
+/// True if the claim (finding with its saving) saves at least the share `least` of its time in `cells`; false if it saves none in calls.
+fn are_in(claim: &Claim, cells: &[bool], least: f64) -> bool {
     let all: f64 = claim.savings.iter().map(|(_, ns)| ns).sum();
-    let both: f64 = claim.savings.iter().filter(|(index, _)| theirs.contains(index)).map(|(_, ns)| ns).sum();
-    both >= all * least
+    let theirs = claim.savings.iter().filter(|(index, _)| cells.get(*index as usize).copied().unwrap_or_default());
+    all > 0.0 && theirs.map(|(_, ns)| ns).sum::<f64>() >= all * least
 }
 
 /// True if the claim mistakes calls that many ranks make once or twice each, summed in one record of a log, for repeated calls of one
@@ -220,19 +231,21 @@ fn time(cube: &Cube<'_>, index: u32) -> f64 {
     cube.cells.get(index as usize).map_or(0.0, |cell| cell.sums.time_ns as f64)
 }
 
-/// True if the claim (finding with its saving) is a part of `before`, an earlier finding, or has its code, and `before` explains at least
-/// half of its calls or waits.
-fn is_part_of(cube: &Cube<'_>, claim: &Claim, before: &Claim) -> bool {
+/// True if the claim (finding with its saving) is explained by `before`, an earlier finding that saves time in `cells`, or has its code, and
+/// `before` has at least half of its calls or waits.
+fn is_explained(cube: &Cube<'_>, claim: &Claim, before: &Claim, cells: &[bool]) -> bool {
     let half = cube.run.thresholds.half_share;
     let (code, other) = (claim.finding.code, before.finding.code);
-    let is_part = code == other || Hypothesis::of(code).explained_by.has(other);
-    let calls = is_part && !claim.savings.is_empty() && !before.savings.is_empty() && are_of(claim, before, half);
-    let waits = claim.waiting_ns > 0.0 && common_wait_ns(cube, claim, before) >= claim.waiting_ns * half;
-    calls || waits
+    let explains = code == other || Hypothesis::of(code).explained_by.has(other);
+    let calls = explains && are_in(claim, cells, half);
+    let same = claim.waiting_ns.to_bits() == before.waiting_ns.to_bits();
+    let only_waits = claim.savings.is_empty() && claim.waiting_ns > 0.0;
+    let waits = || common_wait_ns(cube, claim, before) >= claim.waiting_ns * half;
+    calls || only_waits && (same || Hypothesis::of(code).explained_by.names(other)) && waits()
 }
 
-/// Returns the waiting time that two claims (findings with their savings) have in common, ns: they are the same waits, or one is a part of
-/// the other, on the same rank.
+/// Returns the waiting time that two claims (findings with their savings) have in common, ns: they are the same waits, or one explains the
+/// other, on the same rank.
 fn common_wait_ns(cube: &Cube<'_>, one: &Claim, other: &Claim) -> f64 {
     let least = one.waiting_ns.min(other.waiting_ns);
     let only_waits = one.savings.is_empty() && other.savings.is_empty();
@@ -240,8 +253,8 @@ fn common_wait_ns(cube: &Cube<'_>, one: &Claim, other: &Claim) -> f64 {
         return least;
     }
     let codes = (one.finding.code, other.finding.code);
-    let is_part = |one: Code, other: Code| Hypothesis::of(one).explained_by.names(other);
-    if !is_part(codes.0, codes.1) && !is_part(codes.1, codes.0) {
+    let is_explained = |one: Code, other: Code| Hypothesis::of(one).explained_by.names(other);
+    if !is_explained(codes.0, codes.1) && !is_explained(codes.1, codes.0) {
         return 0.0;
     }
     // Waits of a late rank for a processor are waits of all.
@@ -249,8 +262,10 @@ fn common_wait_ns(cube: &Cube<'_>, one: &Claim, other: &Claim) -> f64 {
     if let Some((_, late)) = late {
         return cpu_wait::of_unit(cube, &late.finding.accused()).min(least);
     }
-    let ranks = one.finding.about.rank.zip(other.finding.about.rank);
-    if ranks.is_none_or(|(one, other)| one == other) { least } else { 0.0 }
+    let (mine, theirs) = (&one.finding.about, &other.finding.about);
+    let is_of_all = |claim: &Claim| Hypothesis::of(claim.finding.code).explains == Explained::Waits;
+    let same = mine.rank == theirs.rank && mine.ranks == theirs.ranks;
+    if same || is_of_all(one) || is_of_all(other) { least } else { 0.0 }
 }
 
 fn saves(claim: &Claim) -> u64 {

@@ -164,11 +164,10 @@ pub(crate) fn processed_again(of: &ProcessedAgain<'_>, about: About) -> Words {
         others => format!(" (and {} in the same way)", show::counted(others, "other file")),
     };
     let title = format!(
-        "{} {} {} times{others}, and {} for up to {} on data read before",
+        "{} {} {} times{others}: up to {} of computing after these reads may be repeated work",
         of.who.does("reads", "read"),
         of.file,
         show::count(of.passes),
-        of.who.agree("computes", "compute"),
         show::duration(of.time_ns)
     );
     let hint = "keep what the first pass has made of the data (decompressed, parsed) in memory, or read only the needed part, by an index: the \

@@ -36,19 +36,16 @@ fn passes(passes: u64, blocks: &dyn Fn(u64) -> std::ops::Range<u64>, runs: Optio
 #[test]
 fn computing_between_repeated_reads_is_repeated_as_well() {
     let all = |_| 0..16;
-    // 40 passes, of which 39 repeat 16 pauses of 1 ms; what follows each pass may be other work.
+    // 40 passes, of which 39 repeat 16 pauses of 1 ms and one of 10 ms.
     let found = passes(40, &all, Some(1.0));
     let again = assert_stated(&found, "DXT-V040", &json!({"file": "/data/in.gz", "calls": 40, "bytes": 40 << 20}));
-    assert_saves_ms(again, 560.0..=630.0);
+    assert_saves_ms(again, 1000.0..=1020.0);
     assert_says(again, &["40 times"]);
     assert_eq!((&again["severity"], &again["saves_low_ns"]), (&json!("warn"), &json!(0)));
     // Half of the time, the process sleeps.
     let half = saves_ms(&passes(40, &all, Some(0.5)), "DXT-V040");
-    assert!(half.is_some_and(|ms| (280..=320).contains(&ms)), "{half:?}");
-    // With 100 passes and more, 10 ms after each pass are repeated, too.
-    let many = saves_ms(&passes(120, &all, Some(1.0)), "DXT-V040");
-    assert!(many.is_some_and(|ms| (2950..=3100).contains(&ms)), "{many:?} of 119 x 26 ms");
+    assert!(half.is_some_and(|ms| (495..=515).contains(&ms)), "{half:?}");
     assert_eq!(saves_ms(&passes(40, &all, None), "DXT-V040"), None, "perhaps the process sleeps");
-    assert_eq!(saves_ms(&passes(3, &all, Some(1.0)), "DXT-V040"), None, "few");
+    assert_eq!(saves_ms(&passes(12, &all, Some(1.0)), "DXT-V040"), None, "perhaps a training");
     assert_eq!(saves_ms(&passes(40, &|pass| pass * 16..pass * 16 + 16, Some(1.0)), "DXT-V040"), None, "other data");
 }

@@ -123,7 +123,7 @@ fn many_files_of_one_job_are_one_job_and_files_of_two_jobs_are_a_usage_error() {
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
     assert!(message.contains("job-1") && message.contains("job-2") && message.contains("--job"), "{message}");
-    // Of the jobs in a directory that start together, the one with ranks is taken.
+    // Two jobs in a directory that start together: the one with ranks is taken.
     let found = json(&["summary", "--format", "json", here], 0);
     assert_eq!(found["segments"], 28);
     assert!(found["missing"]["remarks"].to_string().contains("of 2 jobs in"), "{found}");

@@ -35,8 +35,6 @@ struct Way {
     /// System calls that move bytes inside HDF5.
     moved: Traffic,
     savings: Savings,
-    /// By process: time of the program's HDF5 calls outside of the system calls inside them, ns.
-    outside_ns: BTreeMap<ProcessId, f64>,
 }
 
 impl Way {
@@ -57,6 +55,8 @@ struct Found {
     creates: bool,
     /// File offset of the end of the last byte that HDF5 moves.
     until: u64,
+    /// By process: time of the program's HDF5 reads and writes outside of the system calls inside them, ns.
+    outside_ns: BTreeMap<ProcessId, f64>,
 }
 
 /// Chunks of the data set of a file with most transferred elements, and the cache that HDF5 keeps for them.
@@ -119,7 +119,7 @@ fn by_file(cube: &Cube<'_>, is: impl Fn(FileId) -> bool) -> BTreeMap<FileId, Fou
             }
             _ => continue,
         };
-        let outside_ns = way.outside_ns.entry(cell.process).or_default();
+        let outside_ns = found.outside_ns.entry(cell.process).or_default();
         match layer {
             Some(Layer::Hdf5) => {
                 *outside_ns += cell.time_ns();
@@ -214,7 +214,7 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
     let calls = found.reads.asked.calls + if is_again { found.writes.asked.calls } else { 0 };
     let asked = found.reads.asked.bytes + if is_again { found.writes.asked.bytes } else { 0 };
     let moved = if is_again { both } else { read };
-    let (mut time_ns, mut waiting_ns, mut outside_ns) = (0.0, 0.0, 0.0);
+    let (mut time_ns, mut needless_ns) = (0.0, 0.0);
     let mut savings = Savings::new();
     for (way, once) in [(found.reads, reads), (found.writes, writes)] {
         let all = way.through().bytes;
@@ -222,13 +222,13 @@ fn claim(cube: &Cube<'_>, file: FileId, found: Found) -> Option<Claim> {
         if needless > 0.0 {
             time_ns += way.savings.iter().map(|(_, ns)| ns).sum::<f64>();
             savings.extend(way.savings.into_iter().map(|(index, ns)| (index, ns * needless)));
-            // Chunks that are loaded again are decompressed and converted again.
-            let outside =
-                || way.outside_ns.values().filter(|_| is_again && !is_sieved).map(|ns| ns.max(0.0) * needless);
-            outside_ns += outside().sum::<f64>();
-            waiting_ns += outside().fold(0.0, f64::max);
+            needless_ns = savings.iter().map(|(_, ns)| ns).sum();
         }
     }
+    // Chunks that are loaded again are decompressed and converted again. (Ranks may wait for each other in HDF5 calls.)
+    let part = if is_again && !is_sieved && run.ranks() < 2 { needless_ns / time_ns.max(1.0) } else { 0.0 };
+    let outside = || found.outside_ns.values().map(|ns| ns.max(0.0) * part);
+    let (waiting_ns, outside_ns) = (outside().fold(0.0, f64::max), outside().sum());
     let name = run.file(file)?.name.clone();
     let about = About { file: Some(name.clone()), calls: Some(calls), bytes: Some(moved), ..About::default() };
     let of = words::Amplified {

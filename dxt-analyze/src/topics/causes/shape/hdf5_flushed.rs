@@ -17,12 +17,10 @@ use trace_format::op::Layer;
 struct Use {
     flushes: u64,
     writes: u64,
-    /// Bytes of datasets that the program writes to the file; those from its first to its last byte if they are not on record.
+    /// Bytes of datasets that the program writes to the file.
     bytes: u64,
     /// Bytes that system calls inside HDF5 write to the file.
     moved: u64,
-    /// End of the last byte that these calls write.
-    until: u64,
     /// Time that processes spend in flushes of the file, ns.
     flushing_ns: f64,
     /// Time in the system calls inside HDF5 that flushes cause (syncs, small writes), ns.
@@ -65,15 +63,9 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
                 add(&mut of.writes, cell.sums.calls);
                 add(&mut of.bytes, cell.sums.bytes);
             }
-            Class::Write if inside(&cell) => {
-                add(&mut of.moved, cell.sums.bytes);
-                of.until = of.until.max(cell.sums.range.1);
-            }
+            Class::Write if inside(&cell) => add(&mut of.moved, cell.sums.bytes),
             _ => {}
         }
-    }
-    for of in uses.values_mut().filter(|of| of.bytes == 0) {
-        of.bytes = of.until;
     }
     uses.retain(|_, of| {
         of.flushes >= thresholds.calls_min && of.writes <= of.flushes.saturating_mul(thresholds.repeated_min)
@@ -116,9 +108,12 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     };
     let about = About { file: name.clone(), calls: Some(flushes), ..About::default() };
     let words = |lost: Option<_>| words::hdf5_flushed(&of, about, lost.filter(|_| of_files.len() > 1));
-    // Between its system calls, a flush serializes and searches the metadata.
-    let outside =
-        || uses.values().map(|of| (of.flushing_ns - of.changing_ns).max(0.0) * (1.0 - 1.0 / of.flushes as f64));
-    let (waiting_ns, outside_ns) = (outside().fold(0.0, f64::max), outside().sum());
+    // Between its system calls, a flush serializes and searches the metadata. (Ranks may wait for each other in flushes.)
+    let mut outside: BTreeMap<ProcessId, f64> = BTreeMap::new();
+    for ((process, _), of) in uses.iter().filter(|_| cube.run.ranks() < 2) {
+        let ns = (of.flushing_ns - of.changing_ns).max(0.0) * (1.0 - 1.0 / of.flushes as f64);
+        *outside.entry(*process).or_default() += ns;
+    }
+    let (waiting_ns, outside_ns) = (outside.values().copied().fold(0.0, f64::max), outside.values().sum());
     Some(Claim { waiting_ns, outside_ns, ..Claim::on_files(cube, Code::HDF5_FLUSHED, savings, words) })
 }

@@ -38,7 +38,7 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
     let mut found = uneven(cube);
     let most = found.iter().map(Uneven::cost_ns).fold(0.0, f64::max);
     found.retain(|found| found.cost_ns() >= most * cube.run.thresholds.minor_share);
-    match found.as_slice() {
+    let mut claims = match found.as_slice() {
         [reads, writes] if reads.most == writes.most && reads.like == writes.like => {
             let (one, other) = if reads.share.one >= writes.share.one { (reads, writes) } else { (writes, reads) };
             let (mut claim, also) = (of_uneven(cube, one), of_uneven(cube, other));
@@ -47,8 +47,12 @@ pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
             claim.savings.extend(also.savings);
             vec![claim]
         }
-        _ => found.iter().map(|found| of_uneven(cube, found)).collect(),
+        _ => found.iter().map(|found| of_uneven(cube, found)).collect::<Vec<Claim>>(),
+    };
+    if let Some(claim) = claims.iter_mut().find(|claim| claim.finding.code == Code::ONE_RANK) {
+        add_transfers(cube, claim);
     }
+    claims
 }
 
 impl Uneven {
@@ -67,13 +71,12 @@ fn of_uneven(cube: &Cube<'_>, found: &Uneven) -> Claim {
         ..About::default()
     };
     let code = if found.share.one { Code::ONE_RANK } else { Code::BYTE_IMBALANCE };
-    let claim = Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost));
-    if found.share.one { with_transfers(cube, claim) } else { claim }
+    Claim::on_files(cube, code, found.savings.clone(), |lost| words::uneven(&found.share, about, lost))
 }
 
 /// Adds to the claim (finding with its saving) about one rank that does all I/O the waits of other ranks for it, if it also gathers or
 /// distributes the data.
-fn with_transfers(cube: &Cube<'_>, mut claim: Claim) -> Claim {
+fn add_transfers(cube: &Cube<'_>, claim: &mut Claim) {
     let called = |name: &str| {
         let mut streams = cube.run.processes.iter().flat_map(|process| &process.streams).filter(|stream| stream.meets);
         streams.any(|stream| cube.run.op(stream).name == name)
@@ -92,7 +95,6 @@ fn with_transfers(cube: &Cube<'_>, mut claim: Claim) -> Claim {
             claim.finding.evidence.push(waits);
         }
     }
-    claim
 }
 
 /// Returns a name such as `ranks 0-7` if `like` are several ranks; else `None`.
