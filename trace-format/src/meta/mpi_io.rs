@@ -165,7 +165,7 @@ pub struct DatatypeUse {
     pub role: DatatypeRole,
     /// Constructor of the MPI datatypes that the calls used.
     pub combiner: Combiner,
-    /// Number of MPI-IO calls that used such datatypes for this purpose.
+    /// Number of MPI-IO calls that used datatypes with this constructor for this purpose.
     pub count: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct RegionRef {
     pub offset: u64,
     /// Length of the process region, in bytes.
     pub length: u64,
-    /// Entry of the process region in the file's index; `None` if the index could not be read.
+    /// Entry of the process's region (its part of the file) in the file's index; `None` if the index could not be read.
     pub entry: Option<IndexEntry>,
 }
 

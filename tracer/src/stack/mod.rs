@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 const STACKS: usize = 20;
 /// Number of the tracer's own stacks if the process's address space is limited.
 const FEW_STACKS: usize = 6;
-/// Scale (divisor of all reservations) from which only two stacks are kept; total address space is then some 10 MiB.
+/// If all reservations of the tracer are divided by this scale or more, it keeps two stacks only, and reserves some 10 MiB of addresses in total.
 const TINY: usize = 64;
 /// Size of a stack in bytes, including its guard page. Exceeds the needs of all work of the tracer, with room for the program's signal handlers.
 const STACK_BYTES: usize = 1 << 20;

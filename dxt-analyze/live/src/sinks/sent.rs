@@ -21,8 +21,8 @@ pub(super) trait Cargo {
         Vec::new()
     }
 
-    /// True if, because of the latest interval, the carrier (sender to the destination) must also send a message of its own, which reports
-    /// missing data.
+    /// True if data of the latest interval are missing, so that the carrier (sender to the destination) must also send a message that says
+    /// so.
     fn has_word(&self) -> bool {
         false
     }

@@ -81,7 +81,8 @@ fn at_once(calls: &[Long]) -> Vec<&[Long]> {
     out
 }
 
-/// Returns the largest number of processes that are in outliers of `group` at the same time. `cell`: returns the cell with an index.
+/// Returns the largest number of processes that are inside a long call of `group` at the same time. `cell`: returns the cell (similar calls of
+/// one process) with an index.
 fn most_at_once<'g>(group: &[Long], cell: impl Fn(u32) -> Option<&'g Cell>) -> usize {
     let at = |moment: u64| -> usize {
         let inside = group.iter().filter(|call| call.0 <= moment && moment < call.1);

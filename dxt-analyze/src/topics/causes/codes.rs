@@ -261,7 +261,7 @@ codes! {
          process moves data or uses other files, and ranks do not synchronize; (3) the process does not create the \
          file; or (4) the trace shows the end of another process's call on the file, or rename in its folder, with \
          few_min failures, 1 per poll_interval_ns, or several_min waits, or as many of >= repeated_min failures for the \
-         file, unless it started that process and finds the file within half_share of the wait, or start_ns, of its end. Saving: largest sum of a process's waits; (4) since that end.",
+         file, not for several files at once without repeats, and unless it started that process and finds the file within half_share of the wait, or start_ns, of its end. Saving: largest sum of a process's waits; (4) since that end.",
         "Hold lock files for less time; let the process that creates a file send a message.",
         "own rule; open(2)";
     HDF5_FLUSHED = "DXT-V028",

@@ -118,7 +118,8 @@ pub(crate) fn reopened(of: &Reopened<'_>, about: About) -> Words {
     let what = [
         of.opening.map(|opens| takes(it, opens)),
         of.closing.map(|closes| takes("a close", closes)),
-        of.repeating.map(|(opens, ns)| format!("calls repeated after each open take {}", each_ns(ns, opens))),
+        of.repeating
+            .map(|(opens, ns)| format!("reads and queries repeated after each open take {}", each_ns(ns, opens))),
     ];
     let what = what.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let title = format!("{which} by {}: {what}", show::counted(of.processes, "process"));
@@ -199,12 +200,17 @@ pub(crate) struct Launched<'a> {
 /// Formats the finding that a program is started many times.
 pub(crate) fn launched(of: &Launched<'_>, about: About) -> Words {
     let program = of.program.rsplit_once('/').map_or(of.program, |(_, name)| name);
-    let title = format!(
-        "{program} is started {} times, about {} each time, of which {} in opens and other calls on the same {}",
-        show::count(of.processes),
-        show::duration(of.start_ns.max((of.again_ns / of.processes.max(1) as f64) as u64)),
+    let each = (of.again_ns / of.processes.max(1) as f64) as u64;
+    let calls = format!(
+        ", of which {} in opens and other calls on the same {}",
         each_ns(of.again_ns, of.processes),
         if of.files == 1 { "file".to_owned() } else { show::counted(of.files, "file") }
+    );
+    let title = format!(
+        "{program} is started {} times, about {} each time{}",
+        show::count(of.processes),
+        show::duration(of.start_ns.max(each)),
+        if each >= of.start_ns / 10 { &calls } else { "" }
     );
     let hint = "start the program once for all items (many programs take a list, or read items from standard input), or call the program's \
                 library from one process; else put the files that all processes open on a local disk";

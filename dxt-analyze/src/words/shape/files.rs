@@ -142,9 +142,12 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
         ),
         Kind::Spilled => (
             format!(
-                "{} of {} written are temporary: written to {}, read back and removed",
-                show::bytes(of.spilled),
-                show::bytes(of.all),
+                "{} written are temporary: they go to {}, are read back and removed",
+                if of.spilled == of.all {
+                    format!("all {}", show::bytes(of.all))
+                } else {
+                    format!("{} of {}", show::bytes(of.spilled), show::bytes(of.all))
+                },
                 show::counted(of.files, "file")
             ),
             "keep temporary data in memory, with more memory for the step that writes them (sort: -S), or write them once only (merge all files at once, not in several passes); else put them on the \

@@ -189,3 +189,20 @@ fn who_waits_for_the_program_that_makes_a_file_does_not_poll() {
         assert_eq!(saves_ms(&run(starts, ends), "DXT-V027"), Some(1794), "{starts}");
     }
 }
+
+#[test]
+fn who_looks_for_all_files_before_and_after_other_work_does_not_poll() {
+    // One process looks for six files at the start, and again at the end; or for one after the other.
+    let run = |at_once: bool| {
+        let (mut maker, mut other) = (process(0, "n"), process(1, "n"));
+        for file in 0..6_u64 {
+            let (name, at) = (format!("/scratch/part_{file}"), file * 1000);
+            maker.add(&name, POSIX_OPEN, 0, -1, 0, (at + 600) * MS, (at + 601) * MS);
+            let (asks, finds) = if at_once { (file, 5800 + file) } else { (at + 100, at + 900) };
+            other.fail(&name, STAT_FAILED, ENOENT, asks * MS, asks * MS + 20_000);
+            other.add(&name, STAT, 0, -1, 0, finds * MS, finds * MS + 20_000);
+        }
+        saves_ms(&report(vec![maker, other], 6000), "DXT-V027")
+    };
+    assert_eq!((run(true), run(false)), (None, Some(1794)));
+}

@@ -78,7 +78,7 @@ fn data_that_are_written_read_back_and_removed_are_temporary_whatever_the_size_o
     };
     for is in [Is::Spill, Is::Unnamed] {
         let found = run(is);
-        assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["128 MiB of 128 MiB", "4 files"]);
+        assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["all 128 MiB", "4 files"]);
         // 4 x (2 + 80 + 80 + 10) ms.
         assert_eq!(saves_ms(&found, "DXT-V023"), Some(688));
     }

@@ -35,7 +35,7 @@ pub(super) struct Room {
 const MOST_BYTES: usize = 1 << 28;
 
 impl Room {
-    /// Returns this capacity of an element, increased by the capacity for `files` files that rank 0 lacks.
+    /// Returns this capacity of a reduction element, with room for `files` more files, which rank 0 does not have.
     pub(super) const fn with_files(self, files: usize) -> Self {
         Self {
             streams: self.streams.saturating_add(STREAMS_PER_FILE * files),

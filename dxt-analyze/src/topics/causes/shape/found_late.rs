@@ -21,7 +21,10 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
         return None;
     }
     let others = Others::of(cube);
-    let mut found: Vec<&Found> = cube.found.iter().filter(|found| !others.are_work(cube, found)).collect();
+    let at_once = at_the_same_time(&cube.found);
+    let asks = |(found, at_once): &(&Found, bool)| found.calls >= thresholds.repeated_min || !at_once;
+    let all = cube.found.iter().zip(at_once).filter(asks).map(|(found, _)| found);
+    let mut found: Vec<&Found> = all.filter(|found| !others.are_work(cube, found)).collect();
     let (mut of_process, mut for_file) = (BTreeMap::<ProcessId, usize>::new(), BTreeMap::<FileId, usize>::new());
     for one in &found {
         *of_process.entry(one.process).or_default() += 1;
@@ -66,6 +69,26 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     Some(Claim { waiting_ns: *most as f64, ..claim })
 }
 
+/// For each wait, sorted by process and first query: true if the process waits for another file at the same time. (A process that looks
+/// for several files once, does other work, and finds all of them, such as make, does not poll.)
+fn at_the_same_time(all: &[Found]) -> Vec<bool> {
+    let mut out = vec![false; all.len()];
+    // Position and end of the wait that lasts longest so far.
+    let mut open: Option<(usize, ProcessId, u64)> = None;
+    for (at, one) in all.iter().enumerate() {
+        if let Some((before, _, _)) =
+            open.filter(|(_, process, until)| *process == one.process && *until > one.asked_ns)
+        {
+            out[before] = true;
+            out[at] = true;
+        }
+        if open.is_none_or(|(_, process, until)| process != one.process || one.found_ns > until) {
+            open = Some((at, one.process, one.found_ns));
+        }
+    }
+    out
+}
+
 /// Returns the path of the only file, or a pattern such as `/run/ready_*` if the paths of all files differ in numbers only; else `None`.
 fn pattern(cube: &Cube<'_>, files: &[FileId]) -> Option<String> {
     if let [file] = files {
@@ -93,6 +116,21 @@ fn without_numbers(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_at_the_same_time_are_found() {
+        let of = |process: u32, asked_ns: u64, found_ns: u64| Found {
+            process: ProcessId(process),
+            file: FileId(1),
+            calls: 1,
+            asked_ns,
+            there_ns: asked_ns,
+            found_ns,
+        };
+        let all =
+            [of(1, 0, 10), of(1, 10, 20), of(1, 30, 90), of(1, 31, 40), of(1, 80, 95), of(2, 85, 99), of(2, 99, 100)];
+        assert_eq!(at_the_same_time(&all), [false, false, true, true, true, false, false]);
+    }
 
     #[test]
     fn numbers_of_a_name_are_stars() {

@@ -6,7 +6,7 @@
 //!   until they arrive. Storage serves any number of fetches at once, and the latency does not depend on their size. Useless fetches delay
 //!   no read; `accuracy` shows how many there are.
 //! - Between the end of a read and the start of the next one, the program takes its recorded time (`Read`). If a read waits less, the next
-//!   one starts earlier, which leaves less time to prefetch. The interval for `calls_ahead` is therefore the time between reads, without
+//!   one starts earlier, which leaves less time to prefetch. `calls_ahead` is therefore computed from the time between reads, without
 //!   waiting.
 //! - A prefetch is issued at the start of a read, in addition to the bytes that the read itself needs. Cached bytes are not fetched again.
 //! - Simulating a read takes some µs. For a long pattern, some ten thousand reads are as informative as all reads.
