@@ -102,7 +102,7 @@ pub(crate) fn written(of: &Of<'_>, new: &BTreeSet<PathBuf>, status: ExitStatus) 
     } else if of.is_remarked {
     } else if of.kind == Kind::Program {
         say!(
-            "possible reasons: {program_name} did no I/O on traced files{filters}, was killed, started only static programs, {elsewhere}"
+            "possible reasons: {program_name} did no I/O on traced files{filters}, was killed, started only programs without the C library (static, or written in Go), {elsewhere}"
         );
     } else {
         say!(
