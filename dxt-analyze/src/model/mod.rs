@@ -5,6 +5,7 @@ pub mod content;
 pub mod converted;
 pub mod cpu_waits;
 pub(crate) mod details;
+pub mod family;
 mod file;
 pub mod filters;
 pub mod ids;

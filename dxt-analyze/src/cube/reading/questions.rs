@@ -1,7 +1,7 @@
 //! First pass over the trace: finds processes that query a file which does not exist yet, and find it after another process has used it.
 //! Streams (operations on files) that can show all of this are selected in advance, so other files cost nothing.
 
-use crate::limits::PARENT_GENERATIONS;
+use crate::model::family::Family;
 use crate::model::{FileId, Process, ProcessId, Run, Stream, Within};
 use crate::scan::{Analysis, Block};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -161,7 +161,7 @@ impl Questions {
                     continue;
                 }
                 waits(*number, calls, &used, put, |wait, maker| {
-                    if !family.waits_for_end_of(run, *number, maker, &wait) {
+                    if !waits_for_end(run, &family, [*number, maker], &wait) {
                         out.push(Found { process: *number, file: *file, ..wait });
                     }
                 });
@@ -175,29 +175,15 @@ impl Questions {
 /// End of a call, ns since the job's start, and the process that made it.
 type End = (u64, ProcessId);
 
-/// Processes by node and process id.
-struct Family<'r>(FxHashMap<(u32, u32), &'r Process>);
-
-impl<'r> Family<'r> {
-    fn of(run: &'r Run) -> Self {
-        Self(run.processes.iter().map(|process| ((process.node, process.pid), process)).collect())
-    }
-
-    /// True if `asker`, which found a file that `maker` made, waited for `maker` to end rather than for the file: it started `maker`, directly
-    /// or not, and found the file as soon as `maker` had ended.
-    fn waits_for_end_of(&self, run: &Run, asker: ProcessId, maker: ProcessId, wait: &Found) -> bool {
-        let (Some(asker), Some(maker)) = (run.process(asker), run.process(maker)) else { return false };
-        let above = |of: &&'r Process| self.0.get(&(of.node, of.ppid)).copied();
-        let mut line = std::iter::successors(self.0.get(&(maker.node, maker.ppid)).copied(), above);
-        if !line.by_ref().take(PARENT_GENERATIONS).any(|of| (of.node, of.pid) == (asker.node, asker.pid)) {
-            return false;
-        }
-        let late_ns = wait.found_ns.saturating_sub(wait.there_ns) as f64;
-        // The end of a process takes time, too.
-        let soon_ns = (late_ns * run.thresholds.half_share).max(run.thresholds.start_ns as f64);
-        let since = wait.found_ns.checked_sub(maker.end_ns).filter(|_| maker.end_ns >= wait.there_ns);
-        since.is_some_and(|ns| ns as f64 <= soon_ns)
-    }
+/// True if `asker`, which found a file that `maker` made, waited for `maker` to end rather than for the file: it started `maker`, directly or
+/// not, and found the file as soon as `maker` had ended.
+fn waits_for_end(run: &Run, family: &Family<'_>, [asker, maker]: [ProcessId; 2], wait: &Found) -> bool {
+    let (Some(asker), Some(maker)) = (run.process(asker), run.process(maker)) else { return false };
+    let late_ns = wait.found_ns.saturating_sub(wait.there_ns) as f64;
+    // The end of a process takes time, too.
+    let soon_ns = (late_ns * run.thresholds.half_share).max(run.thresholds.start_ns as f64);
+    let since = wait.found_ns.checked_sub(maker.end_ns).filter(|_| maker.end_ns >= wait.there_ns);
+    since.is_some_and(|ns| ns as f64 <= soon_ns) && family.has_started(asker, maker)
 }
 
 fn folder(run: &Run, file: FileId) -> &str {

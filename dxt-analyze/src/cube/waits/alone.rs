@@ -1,10 +1,9 @@
 //! Finds the process that runs alone at the end of a run, for runs in which it is unknown which processes wait for which. At the end, this
 //! process waits for no other, so the time of its calls prolongs the run.
 
-use crate::limits::PARENT_GENERATIONS;
+use crate::model::family::Family;
 use crate::model::{Process, ProcessId, Run};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Returns the process that runs alone at the end, and since when, ns since the job's start; `None` if there is no such time. Processes
 /// that started it, directly or not, may still exist and wait for it.
@@ -17,13 +16,7 @@ pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
     let mut by_end: Vec<(ProcessId, &Process)> = run.numbered_processes().collect();
     by_end.sort_by_key(|(id, process)| (Reverse(process.end_ns), *id));
     let end = by_end.first()?.1.end_ns;
-    let of_pid: BTreeMap<(u32, u32), &Process> =
-        run.processes.iter().map(|process| ((process.node, process.pid), process)).collect();
-    let began = |mine: &Process, other: &Process| {
-        let above = |of: &&Process| of_pid.get(&(of.node, of.ppid)).copied();
-        let mut line = std::iter::successors(above(&other), above).take(PARENT_GENERATIONS);
-        line.any(|of| std::ptr::eq(of, mine))
-    };
+    let family = Family::of(run);
     let mut best: Option<(ProcessId, u64, u64)> = None;
     for two in by_end.windows(2) {
         let ((id, mine), (_, next)) = (two[0], two[1]);
@@ -32,7 +25,7 @@ pub fn last_alone(run: &Run) -> Option<(ProcessId, u64)> {
         if waits && best.is_none_or(|(.., longest)| alone > longest) {
             best = Some((id, next.end_ns, alone));
         }
-        if !began(mine, next) {
+        if !family.has_started(mine, next) {
             break;
         }
     }
