@@ -112,16 +112,29 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
     Some(os([numbers.as_bytes(), directory.as_os_str().as_bytes()].concat()))
 }
 
-/// Creates a directory for the spools (files of recorded data) of this run alone. The error is the temporary directory in which creation
-/// failed.
-pub(crate) fn spools() -> Result<PathBuf, PathBuf> {
+/// Directory whose files are in memory (tmpfs): they are created and removed without waiting for a disk.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// Least number of free bytes in [`IN_MEMORY`] for spools to be created there: default buffers of 256 processes.
+const LEAST_FREE: u64 = 1 << 30;
+
+/// Creates a directory for the spools (files of recorded data) of this run alone: in `TMPDIR` if set, else in memory if it has room and
+/// buffers have their default size (`small`), else in `/tmp`. The error is the temporary directory in which creation failed.
+pub(crate) fn spools(small: bool) -> Result<PathBuf, PathBuf> {
+    let of = |place: &Path| tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(place).ok();
+    let in_memory = Some(Path::new(IN_MEMORY)).filter(|place| small && variable("TMPDIR").is_none() && has_room(place));
     let temporary = temporary();
-    let made = tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(&temporary);
-    let Ok(made) = made else { return Err(temporary) };
+    let Some(made) = in_memory.and_then(of).or_else(|| of(&temporary)) else { return Err(temporary) };
     let place = made.keep();
     // Sets the permissions regardless of the umask.
     let _ = std::fs::set_permissions(&place, Permissions::from_mode(0o700));
     Ok(place)
+}
+
+/// True if files of `place` are in memory, and it has room for many spools.
+fn has_room(place: &Path) -> bool {
+    let known = rustix::fs::statfs(place).is_ok_and(|about| about.f_type == libc::TMPFS_MAGIC);
+    known && rustix::fs::statvfs(place).is_ok_and(|free| free.f_bavail.saturating_mul(free.f_frsize) >= LEAST_FREE)
 }
 
 pub(crate) fn temporary() -> PathBuf {

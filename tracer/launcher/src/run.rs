@@ -156,7 +156,8 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
             settings.add_made("DXT_OUTPUT_ID", &place.directory);
         }
         if asked.is_none() {
-            match place::spools() {
+            let small = settings.get("DXT_BUFFER_MAX").is_none() && conf.set("DXT_BUFFER_MAX").is_none();
+            match place::spools(small) {
                 Ok(made) => {
                     settings.add("DXT_SPOOL", &made);
                     settings.add_made("DXT_SPOOL_ID", &made);

@@ -153,9 +153,8 @@ fn wait() -> bool {
 /// Maximum number of checks if another thread has finished creating the spool (file of recorded data), nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Initially allocated size of each of these parts of the spool: journal, arena, scratches and counters, in bytes: whole pages on any
-/// processor.
-const FIRST_BYTES: usize = 64 << 10;
+/// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes.
+const FIRST_BYTES: [usize; 4] = [16 << 10, 32 << 10, 16 << 10, 16 << 10];
 
 /// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes, if the job's byte budget is
 /// used up and calls are only counted.
@@ -168,11 +167,9 @@ fn try_making(wanted: Sizes, use_parts: impl FnOnce(&Parts)) -> bool {
     let Sizes { journal: journal_bytes, arena: arena_bytes, sync_points: sync_points_bytes, counters, scale } = wanted;
     let page = |bytes: usize| bytes.next_multiple_of(64 << 10);
     // Reserves the bytes from the budget before any of them is allocated.
-    let firsts = if budget::begin_spool((page(HEADER_BYTES) + 4 * FIRST_BYTES) as u64) {
-        [FIRST_BYTES; 4]
-    } else {
-        LEAST_FIRST_BYTES.map(|bytes| bytes.next_multiple_of(PAGE_BYTES))
-    };
+    let whole = |firsts: [usize; 4]| firsts.map(|bytes| bytes.next_multiple_of(PAGE_BYTES));
+    let is_granted = budget::begin_spool((page(HEADER_BYTES) + whole(FIRST_BYTES).iter().sum::<usize>()) as u64);
+    let firsts = whole(if is_granted { FIRST_BYTES } else { LEAST_FIRST_BYTES });
     let mut sizes = [0; PARTS];
     sizes[Part::Journal as usize] = page(journal_bytes / scale);
     sizes[Part::Arena as usize] = page(arena_bytes);

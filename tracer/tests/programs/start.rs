@@ -6,7 +6,8 @@ use crate::harness::{
     workload_with,
 };
 use crate::site::left;
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 fn writes(scratch: &Scratch) -> u64 {
     Traces::read(&scratch.traces()).totals(&["POSIX"], "write", &scratch.data()).0
@@ -131,6 +132,29 @@ fn nothing_is_left_for_a_program_that_is_off() {
     let outcome = Launch::new(&scratch, python).arg("-c").arg(script).run();
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
     assert_eq!((writes(&scratch), spools(&scratch).len()), (3, 0));
+}
+
+/// A program that is off makes at most six system calls more than with an empty library.
+#[test]
+fn a_program_that_is_off_starts_as_with_an_empty_library() {
+    let scratch = Scratch::new();
+    if !have("cc") || !have("strace") {
+        return skip("cc or strace is not installed");
+    }
+    let (empty, said) = (scratch.root().join("empty.so"), scratch.root().join("calls"));
+    let made = Command::new("cc").args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(&empty).status();
+    assert!(made.is_ok_and(|made| made.success()), "failed to link an empty library");
+    let calls = |library: &Path| {
+        let preload = format!("LD_PRELOAD={}", library.display());
+        let mut command = Command::new("strace");
+        command.arg("-o").arg(&said).args(["-E", &preload, "-E", "DXT_ENABLE=off", "true"]);
+        let ran = command.stdin(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|ran| ran.success());
+        ran.then(|| std::fs::read_to_string(&said).expect("strace's report").lines().count())
+    };
+    let Some((mine, least)) = calls(&library()).zip(calls(&empty)) else {
+        return skip_here("strace may not trace here");
+    };
+    assert!(mine <= least + 6, "{mine} system calls, {least} with an empty library");
 }
 
 #[test]
