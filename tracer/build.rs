@@ -7,7 +7,7 @@ fn main() {
     let source = if is_static { "../src/hooks/variadic.c" } else { "src/hooks/variadic.c" };
     println!("cargo:rerun-if-changed={source}");
     let mut build = cc::Build::new();
-    // Before the other sources: what the unwinder asks for is looked for in libraries behind it only.
+    // The unwinder is named to the linker before the library of these sources, which it takes a function from.
     if !is_static && without_libgcc_s() {
         println!("cargo:rerun-if-changed=src/unwinder.c");
         build.file("src/unwinder.c");
@@ -26,12 +26,17 @@ fn main() {
 }
 
 /// Links the unwinder that Rust's standard library refers to statically: to load libgcc_s takes every traced process 0.1 ms. Returns false
-/// where the C compiler has no static one.
+/// where the C compiler has no static one, or where panics unwind: frames of this library would meet two unwinders if a thread is cancelled.
 fn without_libgcc_s() -> bool {
+    let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|known| known == value);
+    if !is("CARGO_CFG_TARGET_ENV", "gnu") || !is("CARGO_CFG_PANIC", "abort") {
+        return false;
+    }
     let found = cc::Build::new().get_compiler().to_command().arg("-print-file-name=libgcc_eh.a").output();
     let path = found.ok().and_then(|found| String::from_utf8(found.stdout).ok()).unwrap_or_default();
     let path = std::path::Path::new(path.trim());
     let Some(directory) = path.parent().filter(|_| path.is_absolute() && path.exists()) else { return false };
+    println!("cargo:rerun-if-changed={}", path.display());
     println!("cargo:rustc-link-search=native={}", directory.display());
     println!("cargo:rustc-link-lib=static:+whole-archive,-bundle=gcc_eh");
     true

@@ -1,4 +1,5 @@
-//! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 %; `--quiet` suppresses both.
+//! Progress and remarks on standard error. Long work shows a progress bar on a terminal, else one line per 10 % from the third second on;
+//! `--quiet` suppresses both.
 //! [`now`] returns the progress for display elsewhere, such as a web page.
 
 pub use dxt_base::progress::{be_quiet, is_quiet, say, tell};
@@ -8,9 +9,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Minimum number of segments to scan for a progress bar to appear: about 0.2 s of work.
 const LONG: u64 = 5_000_000;
+
+/// Minimum time since the begin of the work for lines about its progress.
+const SHORT: Duration = Duration::from_secs(2);
 
 /// True while a progress bar is shown. Only one bar fits on the screen, so a scan that is a part of longer work shows none.
 static SHOWN: AtomicBool = AtomicBool::new(false);
@@ -29,6 +34,7 @@ struct Work {
     what: String,
     steps: u64,
     done: AtomicU64,
+    began: Instant,
 }
 
 impl Work {
@@ -118,7 +124,7 @@ impl Bar {
     }
 
     fn hidden(steps: u64, what: &str) -> Self {
-        let work = Arc::new(Work { what: what.to_owned(), steps, done: AtomicU64::new(0) });
+        let work = Arc::new(Work { what: what.to_owned(), steps, done: AtomicU64::new(0), began: Instant::now() });
         NOW.begin(&work);
         Self { bar: ProgressBar::hidden(), shown: false, lines: false, work }
     }
@@ -128,7 +134,7 @@ impl Progress for Bar {
     fn advance(&self, segments: u64) {
         self.bar.inc(segments);
         let reached = self.work.reached(segments);
-        if let Some(tenth) = reached.filter(|_| self.lines) {
+        if let Some(tenth) = reached.filter(|_| self.lines && self.work.began.elapsed() >= SHORT) {
             tell(format_args!("{}: {tenth}0 %", self.work.what));
         }
     }
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
 
     fn work(steps: u64) -> Arc<Work> {
-        Arc::new(Work { what: steps.to_string(), steps, done: AtomicU64::new(0) })
+        Arc::new(Work { what: steps.to_string(), steps, done: AtomicU64::new(0), began: Instant::now() })
     }
 
     #[test]

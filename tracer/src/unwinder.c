@@ -1,5 +1,5 @@
-/* _dl_find_object(3), which the unwinder in libgcc_eh asks for (build.rs), looked up when a panic first needs it: the library itself then
- * also loads on glibc before 2.35, where the answer is that nothing is known. */
+/* _dl_find_object(3), which the unwinder in libgcc_eh asks for (build.rs), looked up when a panic needs it: the library itself then also
+ * loads on glibc before 2.35, where the backtrace of a panic is empty. Panics abort, so that nothing else unwinds. */
 #include <stddef.h>
 
 void *dlsym(void *, const char *); /* Without the header, which declares _dl_find_object in another way, or not at all. */

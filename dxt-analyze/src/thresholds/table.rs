@@ -323,9 +323,6 @@ thresholds! {
     hundred_calls_min: u64 = 100 in 1.0 to 1e6, "calls",
         "Minimum number of calls, each usually short, for their number to count as the cause of lost time.",
         "ours: as sync_min";
-    thousand_calls_min: u64 = 1_000 in 1.0 to 1e6, "calls",
-        "Minimum number of failed calls for their number alone to count as the cause of lost time, however short each call is.",
-        "ours, as Drishti's 1,000";
     metadata_bytes: u64 = 16_384, "bytes",
         "Request size below which a request is tiny, or counts as metadata of a library such as HDF5.",
         "ours";

@@ -115,26 +115,40 @@ pub(crate) fn made(directory: &Path) -> Option<OsString> {
 /// Directory whose files are in memory (tmpfs): they are created and removed without waiting for a disk.
 const IN_MEMORY: &str = "/dev/shm";
 
-/// Least number of free bytes in [`IN_MEMORY`] for spools to be created there: default buffers of 256 processes.
+/// Least number of free bytes in [`IN_MEMORY`], and of free memory, for spools to be created there: default buffers of 256 processes.
 const LEAST_FREE: u64 = 1 << 30;
 
-/// Creates a directory for the spools (files of recorded data) of this run alone: in `TMPDIR` if set, else in memory if it has room and
-/// buffers have their default size (`small`), else in `/tmp`. The error is the temporary directory in which creation failed.
-pub(crate) fn spools(small: bool) -> Result<PathBuf, PathBuf> {
-    let of = |place: &Path| tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(place).ok();
-    let in_memory = Some(Path::new(IN_MEMORY)).filter(|place| small && variable("TMPDIR").is_none() && has_room(place));
+/// Creates a directory for the spools (files of recorded data) of this run alone: in `TMPDIR` if set, else in memory if it may be there
+/// (`in_memory`) and there is room, else in `/tmp`. The error is the temporary directory in which creation failed.
+pub(crate) fn spools(in_memory: bool) -> Result<PathBuf, PathBuf> {
     let temporary = temporary();
-    let Some(made) = in_memory.and_then(of).or_else(|| of(&temporary)) else { return Err(temporary) };
+    let may_be = in_memory && variable("TMPDIR").is_none();
+    let Some(made) = made_in(may_be.then_some(Path::new(IN_MEMORY)), LEAST_FREE, &temporary) else {
+        return Err(temporary);
+    };
     let place = made.keep();
     // Sets the permissions regardless of the umask.
     let _ = std::fs::set_permissions(&place, Permissions::from_mode(0o700));
     Ok(place)
 }
 
-/// True if files of `place` are in memory, and it has room for many spools.
-fn has_room(place: &Path) -> bool {
+/// Creates a directory in `in_memory` if that is a tmpfs with `least` bytes free, else in `otherwise`; `None` if neither is possible.
+fn made_in(in_memory: Option<&Path>, least: u64, otherwise: &Path) -> Option<tempfile::TempDir> {
+    let of = |place: &Path| tempfile::Builder::new().prefix("dxt-run.").rand_bytes(8).tempdir_in(place).ok();
+    in_memory.filter(|place| has_room(place, least)).and_then(of).or_else(|| of(otherwise))
+}
+
+/// True if files of `place` are in memory, and at least `least` bytes are free there and in this machine's memory.
+fn has_room(place: &Path, least: u64) -> bool {
     let known = rustix::fs::statfs(place).is_ok_and(|about| about.f_type == libc::TMPFS_MAGIC);
-    known && rustix::fs::statvfs(place).is_ok_and(|free| free.f_bavail.saturating_mul(free.f_frsize) >= LEAST_FREE)
+    let free = || rustix::fs::statvfs(place).map_or(0, |free| free.f_bavail.saturating_mul(free.f_frsize));
+    let memory = || {
+        let known = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let line = known.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+        let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kibibytes.unwrap_or(0).saturating_mul(1024)
+    };
+    known && free() >= least && memory() >= least
 }
 
 pub(crate) fn temporary() -> PathBuf {
@@ -144,6 +158,23 @@ pub(crate) fn temporary() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spools_are_in_memory_only_if_it_has_room() {
+        let other = tempfile::tempdir().expect("a directory");
+        let shm = Path::new(IN_MEMORY);
+        let made = |place: Option<&Path>, least: u64| {
+            let made = made_in(place, least, other.path()).expect("a directory");
+            made.path().parent().map(Path::to_owned)
+        };
+        assert_eq!(made(Some(shm), u64::MAX).as_deref(), Some(other.path()));
+        assert_eq!(made(None, 0).as_deref(), Some(other.path()));
+        // Not a tmpfs, or not there.
+        assert!(!has_room(Path::new("/proc"), 0) && !has_room(Path::new("/no/such/place"), 0));
+        if has_room(shm, 1) {
+            assert_eq!(made(Some(shm), 1).as_deref(), Some(shm));
+        }
+    }
 
     #[test]
     fn placeholders_are_the_tracers_but_for_the_job() {

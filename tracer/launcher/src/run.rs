@@ -156,8 +156,10 @@ fn traced(options: &Options, library: &Path, signals: Signals) -> Result<Ending,
             settings.add_made("DXT_OUTPUT_ID", &place.directory);
         }
         if asked.is_none() {
-            let small = settings.get("DXT_BUFFER_MAX").is_none() && conf.set("DXT_BUFFER_MAX").is_none();
-            match place::spools(small) {
+            // Ranks run long, on other nodes too, and what is larger than by default belongs on a disk.
+            let sizes = ["DXT_BUFFER_MAX", "DXT_MPI_BUFFER_MAX", "DXT_COUNTERS_FILES", "DXT_OVERFLOW"];
+            let is_small = sizes.iter().all(|name| settings.get(name).is_none() && conf.set(name).is_none());
+            match place::spools(is_small && !kind.is_launcher()) {
                 Ok(made) => {
                     settings.add("DXT_SPOOL", &made);
                     settings.add_made("DXT_SPOOL_ID", &made);

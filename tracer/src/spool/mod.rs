@@ -153,7 +153,7 @@ fn wait() -> bool {
 /// Maximum number of checks if another thread has finished creating the spool (file of recorded data), nearly all 1 ms apart: 10 s.
 const MOST_WAITS: u32 = 10_000;
 
-/// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes.
+/// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes, before rounding to pages.
 const FIRST_BYTES: [usize; 4] = [16 << 10, 32 << 10, 16 << 10, 16 << 10];
 
 /// Initially allocated sizes of these parts of the spool: journal, arena, scratches and counters, in bytes, if the job's byte budget is

@@ -134,7 +134,6 @@ fn nothing_is_left_for_a_program_that_is_off() {
     assert_eq!((writes(&scratch), spools(&scratch).len()), (3, 0));
 }
 
-/// A program that is off makes at most six system calls more than with an empty library.
 #[test]
 fn a_program_that_is_off_starts_as_with_an_empty_library() {
     let scratch = Scratch::new();
@@ -151,10 +150,13 @@ fn a_program_that_is_off_starts_as_with_an_empty_library() {
         let ran = command.stdin(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|ran| ran.success());
         ran.then(|| std::fs::read_to_string(&said).expect("strace's report").lines().count())
     };
-    let Some((mine, least)) = calls(&library()).zip(calls(&empty)) else {
+    let Some((mine, least)) = calls(library()).zip(calls(&empty)) else {
         return skip_here("strace may not trace here");
     };
-    assert!(mine <= least + 6, "{mine} system calls, {least} with an empty library");
+    // A library that unwinds at a panic loads libgcc_s (build.rs).
+    let needed = std::fs::read(library()).expect("the library");
+    let most = if needed.windows(11).any(|name| name == b"libgcc_s.so") { 12 } else { 3 };
+    assert!(mine <= least + most, "{mine} system calls, {least} with an empty library");
 }
 
 #[test]

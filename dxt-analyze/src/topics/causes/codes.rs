@@ -151,7 +151,7 @@ codes! {
         "Reported if, of stat(2), fstat(2), access(2) and their variants made by the program, its interpreter and \
          libraries, but not inside MPI-IO and HDF5, (1) calls >= hundred_calls_min and >= few_min x pairs of process \
          and path; or else (2) calls that fail, on paths that the same process also finds or opens, >= \
-         thousand_calls_min and half of these calls. Saving: (1) time x (1 - pairs / calls); (2) time of the failed calls.",
+         hundred_calls_min and half of these calls. Saving: (1) time x (1 - pairs / calls); (2) time of the failed calls.",
         "Query each path once and cache the answer, or list the folder once.",
         "own rule: a cached answer costs nothing";
     HDF5_COLLECTIVE = "DXT-V019",
@@ -195,13 +195,14 @@ codes! {
         "Pack the small files into one, or copy them to the node's own disk first.",
         "own rule: each file costs an open, a close and a short transfer";
     TEMPORARY_FILES = "DXT-V023",
-        "Files are created, used and removed again.",
-        "Reported if >= many_calls_min files that are removed by unlink(2) in the run (1) each move <= half_time_bytes \
-         per open; (2) are each written, or neither written nor read. Saving: time of all calls on them, \
-         less in_memory_ns per call and transfer_ns_per_byte. Or if larger files of one process are written, not synced, \
-         read for >= half_share of the bytes, and removed after a write or their only open, and hold >= traffic_min_bytes and >= \
-         traffic_share of all bytes written. Saving: time of all calls on them.",
-        "Keep temporary data in memory, reuse one file, or write temporary data once only.",
+        "Files are created, used and removed again, or only pass data from one process to another.",
+        "Reported if (1) >= many_calls_min files, removed by unlink(2) in the run, move <= half_time_bytes per open and are \
+         written, or neither written nor read; (2) files of one process are written, not synced, read for >= half_share of the \
+         bytes, and removed after a write or their only open; or (3), before (1), one process without MPI reads files that others of \
+         its node wrote before, bytes read / written from 1 / double_ratio to double_ratio; a warning at most if a file stays. In \
+         (2) and (3), the files hold >= traffic_min_bytes and >= traffic_share of all bytes written. Saving: time of all calls; in \
+         (1) and (3) less transfer_ns_per_byte, and in_memory_ns per call but those on C streams.",
+        "Keep temporary data in memory, reuse one file, write temporary data once only, or use pipes.",
         "own rule: temporary data need no storage";
     STANDARD_OUTPUT = "DXT-V038",
         "Writes to standard output or standard error wait for their reader: no storage is involved.",
@@ -240,10 +241,12 @@ codes! {
          they are read; transfer rows or blocks instead of single elements.",
         "own rule; HDF5 reference manual, H5Pset_chunk_cache";
     REWRITTEN = "DXT-V025",
-        "A process rewrites a file many times.",
-        "Files that are renamed to one name count as one. Reported if a process (1) opens a file >= many_calls_min times; (2) writes >= far_ratio x the bytes that the \
-         file holds; (3) the file holds <= block_read_bytes, or the process reads about as much as it writes, >= some_share of the file per open; the file with the largest saving is reported. Saving: time \
-         of the process's calls on the file x (1 - 1 / many_calls_min).",
+        "A file is rewritten many times, by one process or by several one after another.",
+        "Files that are renamed to one name count as one, and so do processes without MPI of a node that write it. Reported if they (1) \
+         open the file >= many_calls_min times, or >= calls_min times if they read half to twice the bytes that they write, >= \
+         some_share of the file per open; (2) write >= far_ratio x the bytes that the file holds; (3) read as in (1), or the file holds \
+         <= block_read_bytes. Of these files, the one with the largest saving: time of these processes' calls on it x \
+         (1 - 1 / min(opens, many_calls_min)).",
         "Keep the content in memory, and write the file less often, or only what has changed.",
         "own rule: only the last version counts";
     BY_TURNS = "DXT-V026",

@@ -158,17 +158,16 @@ const OF_SLOW: u64 = 10;
 /// Minimum mean size of slow small calls, bytes, for the lower minimum number of calls (divided by [`OF_SLOW`]) to apply. The cost of
 /// shorter calls is reported by [`crate::topics::causes::shape::tiny`], however few they are.
 const NOT_TINY: u64 = 16 << 10;
-/// Multiple of `slow_small_ns` that the mean time of slow small calls must exceed for the lower minimum number of calls (divided by
-/// [`OF_SLOW`]) to apply.
-const TWICE: u64 = 2;
 
 /// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time of
 /// all reads (or writes), `all`.
 fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
     let each = |sum: u64| sum / all.slow_small.count.max(1);
+    // Longer requests may also take up to `slow_small_ns` for the transfer of their bytes.
+    let accesses = if each(all.slow_small.bytes) <= m.least.small_bytes / 2 { 1 } else { 2 };
     let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT
         && each(all.slow_small.bytes) >= NOT_TINY
-        && each(all.slow_small.time_ns) > m.least.slow_small_ns.saturating_mul(TWICE);
+        && each(all.slow_small.time_ns) > m.least.slow_small_ns.saturating_mul(accesses);
     if slow && all.slow_small.count >= least / OF_SLOW { least / OF_SLOW } else { least }
 }
 
@@ -176,7 +175,7 @@ fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
 fn merging(m: &Measured<'_>) -> words::Merging {
     let streams = || m.run.processes.iter().flat_map(|process| &process.streams);
     let has = |layer: Layer| streams().any(|stream| m.run.op(stream).layer == Some(layer));
-    words::Merging { collective: !m.single_rank(), hdf5: has(Layer::Hdf5), mpi_io: has(Layer::Mpiio) }
+    words::Merging { collective: m.run.ranks() > 1, hdf5: has(Layer::Hdf5), mpi_io: has(Layer::Mpiio) }
 }
 
 /// Minimum share of backward requests at which the order counts as reversed; in random order, about half go backward.
@@ -192,7 +191,7 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let part = share(all.random.count, all.placed);
     let found = (part > m.least.random_share && all.random.count > m.least.random_min).then(|| {
         let files = m.named(&m.files, |sums| (which.of)(sums).random.count);
-        let words = words::random_requests(which.word, part, part >= BACKWARD, &files, !m.single_rank());
+        let words = words::random_requests(which.word, part, part >= BACKWARD, &files, m.run.ranks() > 1);
         let finding = m.costly(code, words, which.about(all.random.count), all.random.time_ns);
         // A time of 0 means unknown, which is possible for calls that have only counters.
         Finding { cost_ns: finding.cost_ns.filter(|&ns| ns > 0), ..finding }

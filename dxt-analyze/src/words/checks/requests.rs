@@ -115,9 +115,12 @@ pub(crate) fn random_requests(
             operation.trim_end_matches('s')
         ),
         each(files, counts("such call")),
-        match collective {
-            true => "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them",
-            false => "sort requests by offset before issuing them",
+        match (collective, is_backward || operation == "writes") {
+            (true, _) => "sort requests by offset before issuing them, or use collective MPI-IO, which sorts them",
+            (false, true) => "sort requests by offset before issuing them",
+            (false, false) => {
+                "sort requests by offset before issuing them, or keep several in flight (threads, io_uring, POSIX_FADV_WILLNEED)"
+            }
         },
     )
 }

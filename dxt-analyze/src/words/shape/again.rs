@@ -246,15 +246,18 @@ pub(crate) fn reopened_together(
     Words::new(title, hint).with(sentence, about)
 }
 
-/// Small file that a process rewrites many times.
+/// File that is rewritten many times.
 pub(crate) struct Rewritten<'a> {
+    /// First of the processes that rewrite the file.
     pub(crate) process: &'a str,
+    /// Number of processes that rewrite the file.
+    pub(crate) processes: u64,
     pub(crate) file: &'a str,
     /// Number of other names under which the file is written before it is renamed to its own.
     pub(crate) temporary: u64,
-    /// Number of times that the process opens the file.
+    /// Number of times that the processes open the file.
     pub(crate) opens: u64,
-    /// True if the process also reads the file about as often as it writes it.
+    /// True if the processes also read the file about as often as it writes it.
     pub(crate) is_read: bool,
     /// Bytes written to the file in total.
     pub(crate) written: u64,
@@ -264,19 +267,20 @@ pub(crate) struct Rewritten<'a> {
     pub(crate) time_ns: u64,
 }
 
-/// Formats the finding that a process rewrites a small file many times.
+/// Formats the finding that a file is rewritten many times.
 pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
+    let (who, s) = match of.processes {
+        0 | 1 => (of.process.to_owned(), "s"),
+        several => (show::counted(several, "process"), ""),
+    };
     let less_often = "write the file every few steps or seconds rather than at each change, or write only what has changed (append a line, a database such as SQLite)";
     let (title, hint) = if of.is_read {
-        let title = format!(
-            "{} reads and rewrites {} again and again ({})",
-            of.process,
-            of.file,
-            show::counted(of.opens, "open")
-        );
-        (title, format!("keep the content in memory, and {less_often}"))
+        let title =
+            format!("{who} read{s} and rewrite{s} {} again and again ({})", of.file, show::counted(of.opens, "open"));
+        let keep = if of.processes > 1 { "make all changes in one process" } else { "keep the content in memory" };
+        (title, format!("{keep}, and {less_often}"))
     } else {
-        (format!("{} rewrites {} {} times", of.process, of.file, show::count(of.opens)), less_often.to_owned())
+        (format!("{who} rewrite{s} {} {} times", of.file, show::count(of.opens)), less_often.to_owned())
     };
     let title =
         format!("{title}: {} written in total for a file of {}", show::bytes(of.written), show::bytes(of.bytes));
@@ -288,9 +292,8 @@ pub(crate) fn rewritten(of: &Rewritten<'_>, about: About) -> Words {
         ),
     };
     let sentence = format!(
-        "{} of {} in opens, writes and other calls on {}{temporary}",
+        "{} of {who} in opens, reads, writes and other calls on {}{temporary}",
         show::duration(of.time_ns),
-        of.process,
         of.file
     );
     Words::new(title, hint).with(sentence, about)
@@ -380,7 +383,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     };
     let rewritten = |temporary: u64, is_read: bool| {
         let (opens, written, bytes, time_ns) = (900, 900 << 20, 1 << 20, 4 << 30);
-        let of = Rewritten { process: "rank 0", file, temporary, opens, is_read, written, bytes, time_ns };
+        let processes = if is_read && temporary > 0 { 12 } else { 1 };
+        let of = Rewritten { process: "rank 0", processes, file, temporary, opens, is_read, written, bytes, time_ns };
         super::rewritten(&of, about())
     };
     let header = |others: u64, from: u64, records: u64| {
@@ -405,6 +409,7 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::REWRITTEN, rewritten(0, false)),
         (Code::REWRITTEN, rewritten(900, false)),
         (Code::REWRITTEN, rewritten(0, true)),
+        (Code::REWRITTEN, rewritten(900, true)),
         (Code::HEADER_REWRITTEN, header(0, 0, 6000)),
         (Code::HEADER_REWRITTEN, header(3, 4096, 6000)),
         (Code::HEADER_REWRITTEN, header(0, 0, 0)),

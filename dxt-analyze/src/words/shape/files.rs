@@ -96,6 +96,8 @@ pub(crate) enum Kind {
     Temporary,
     /// Temporary files of any size: written, read back, and removed.
     Spilled,
+    /// Files that some processes write and others read.
+    HandedOn,
     /// Small files that are read once or twice.
     Read,
     /// Small files that are written once or twice.
@@ -110,10 +112,10 @@ pub(crate) struct ManyFiles {
     pub(crate) calls: u64,
     /// Time in calls on the small files, summed over processes, ns.
     pub(crate) time_ns: f64,
-    /// Bytes moved by calls on the small files.
+    /// Bytes moved by calls on the files.
     pub(crate) bytes: u64,
-    /// Bytes written to these files, and to all files.
-    pub(crate) spilled: u64,
+    /// Bytes written to spilled or handed-on files, and to all files.
+    pub(crate) written: u64,
     pub(crate) all: u64,
     /// Number of opens and their total time, ns.
     pub(crate) opens: (u64, f64),
@@ -143,19 +145,28 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
         Kind::Spilled => (
             format!(
                 "{} written are temporary: they go to {}, are read back and removed",
-                if of.spilled == of.all {
+                if of.written == of.all {
                     format!("all {}", show::bytes(of.all))
                 } else {
-                    format!("{} of {}", show::bytes(of.spilled), show::bytes(of.all))
+                    format!("{} of {}", show::bytes(of.written), show::bytes(of.all))
                 },
                 show::counted(of.files, "file")
             ),
             "keep temporary data in memory, with more memory for the step that writes them (sort: -S), or write them once only (merge all files at once, not in several passes); else put them on the \
              node's own disk or /dev/shm (TMPDIR)",
         ),
+        Kind::HandedOn => (
+            format!(
+                "{} {} {} from one process to another, by a write and a read of each byte",
+                show::counted(of.files, "file"),
+                if of.files == 1 { "passes" } else { "pass" },
+                show::bytes(of.written)
+            ),
+            "unless the files are needed later, connect the programs by pipes (a | b; cdo: several operators in one command), or put the files into /dev/shm (TMPDIR)",
+        ),
         Kind::Read => (
             format!("{} are opened and read individually: an open takes {open}, a read {transfer}", small()),
-            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), and read large pieces; or first copy the files to the node's own disk or /dev/shm",
+            "pack the files into one before the run (HDF5, tar with an index, LMDB, WebDataset), and read large pieces; or let several threads read files at once; or first copy the files to the node's own disk or /dev/shm",
         ),
         Kind::Written => (
             format!("{} are opened and written individually: an open takes {open}, a write {transfer}", small()),
@@ -166,7 +177,11 @@ pub(crate) fn many_files(of: &ManyFiles, lost: Option<LostOn>) -> Words {
         "{} in {} on {} files, summed over processes; {size} read or written per open",
         show::duration(of.time_ns as u64),
         show::counted(of.calls, "call"),
-        if matches!(of.kind, Kind::Temporary | Kind::Spilled) { "temporary" } else { "small" }
+        match of.kind {
+            Kind::Temporary | Kind::Spilled => "temporary",
+            Kind::HandedOn => "these",
+            Kind::Read | Kind::Written => "small",
+        }
     );
     Words::new(title, hint).with(sentence, About::default()).on(lost)
 }
@@ -184,8 +199,8 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
     };
     let many = |kind: Kind, bytes: u64| {
         let (files, calls, time_ns, opens, moves) = (4000, 16_000, 24e9, (4000, 8e9), (4000, 4e9));
-        let (spilled, all) = (bytes / 2, bytes);
-        many_files(&ManyFiles { kind, files, calls, time_ns, bytes, spilled, all, opens, moves }, lost_sample())
+        let (written, all) = (bytes / 2, bytes);
+        many_files(&ManyFiles { kind, files, calls, time_ns, bytes, written, all, opens, moves }, lost_sample())
     };
     let names = ["open".to_owned(), "stat".to_owned()];
     vec![
@@ -199,6 +214,7 @@ pub(super) fn samples() -> Vec<crate::words::tests::Sample> {
         (Code::TEMPORARY_FILES, many(Kind::Temporary, 0)),
         (Code::TEMPORARY_FILES, many(Kind::Temporary, 16 << 20)),
         (Code::TEMPORARY_FILES, many(Kind::Spilled, 3 << 30)),
+        (Code::TEMPORARY_FILES, many(Kind::HandedOn, 3 << 30)),
         (Code::SMALL_FILES, many(Kind::Read, 16 << 20)),
         (Code::SMALL_FILES, many(Kind::Written, 16 << 20)),
     ]

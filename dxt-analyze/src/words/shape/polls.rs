@@ -120,7 +120,7 @@ pub(crate) fn polled(of: &Polled<'_>, about: About) -> Words {
                 show::counted(of.calls, "lock call")
             ),
             "let one process write for all, or hold locks more rarely and for less time: prepare many changes first, then make them in one short transaction (SQLite: BEGIN IMMEDIATE; within one node also journal_mode=WAL; or one \
-             database per process, merged at the end)",
+             database per process, merged at the end; HDF5: a file per process, or close the file right after each change)",
         ),
         Awaited::File => (
             format!("{start} {others} {create} {}: {} find no file", or_count("file"), show::counted(of.calls, "call")),

@@ -127,6 +127,22 @@ fn requests_that_are_whole_files_are_a_matter_of_many_files() {
     assert_eq!(["DXT-V022", "DXT-V023"].map(|code| of_code(&found, code)), [None; 2]);
 }
 
+/// A few hundred reads that each wait for storage are too small, even if each moves 32 KiB.
+#[test]
+fn hundreds_of_reads_without_read_ahead_are_too_small() {
+    let run = |each: u64| {
+        let mut one = process(-1, "n");
+        one.add("/set/one", op::POSIX_OPEN, 0, -1, 0, 0, MS / 10);
+        for call in 0..600_u64 {
+            let from = MS + call * 2 * MS;
+            one.add("/set/one", op::POSIX_READ, 0, (call << 15) as i64, 32 << 10, from, from + each);
+        }
+        report(vec![one], 1210)
+    };
+    assert_stated(&run(1_200_000), "DXT-C029", &json!({"calls": 600, "operation": "reads"}));
+    assert_eq!(of_code(&run(200_000), "DXT-C029"), None);
+}
+
 #[test]
 fn what_mpiio_cuts_collective_calls_into_is_the_librarys() {
     // Each of 16 ranks on two nodes requests 1 MiB in a collective call with 16 writes of 64 KiB inside.

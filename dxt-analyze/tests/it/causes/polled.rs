@@ -1,11 +1,13 @@
 //! Tests of programs that wait by polling.
 
-use super::{BARRIER, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, report_of, saves_ms};
+use super::{BARRIER, LOCK, MS, RENAME, STAT, STAT_FAILED, UNLINK, report, report_of, saves_ms};
 use crate::common::facts::{assert_saves_ms, assert_says, assert_stated};
-use crate::common::op::{POSIX_OPEN, POSIX_READ};
+use crate::common::op::{POSIX_OPEN, POSIX_READ, POSIX_WRITE};
 use crate::common::{Builder, process};
 use serde_json::{Value, json};
+use trace_format::meta::stream_flags::{FAILED, IN_HDF5, NESTED};
 
+const EAGAIN: u16 = 11;
 const EEXIST: u16 = 17;
 const ENOENT: u16 = 2;
 
@@ -205,4 +207,33 @@ fn who_looks_for_all_files_before_and_after_other_work_does_not_poll() {
         saves_ms(&report(vec![maker, other], 6000), "DXT-V027")
     };
     assert_eq!((run(true), run(false)), (None, Some(1794)));
+}
+
+/// HDF5 asks once for the lock of a file, and a program that opens the file again until it succeeds polls for the lock. The time with the
+/// lock is no wait, and locks of MPI-IO are its own.
+#[test]
+fn locks_that_hdf5_asks_for_are_polled_by_opening_again() {
+    let run = |inside: u8| {
+        let rank = |number: u64| {
+            let mut one = process(-1, "n");
+            one.process.info.pid = 500 + number as u32;
+            for round in [0, 1000] {
+                let (from, until) = (round + number * 250, round + (number + 1) * 250);
+                for at in (round..from).step_by(10) {
+                    let stream = one.stream("/data/a.h5", LOCK, inside | FAILED);
+                    one.process.streams[stream as usize].errno = EAGAIN;
+                    one.add("/data/a.h5", LOCK, inside | FAILED, -1, 0, at * MS, at * MS + 20_000);
+                }
+                one.add("/data/a.h5", LOCK, inside, -1, 0, from * MS, from * MS + 20_000);
+                one.add("/data/a.h5", POSIX_WRITE, inside, 0, 4096, (from + 1) * MS, (until - 1) * MS);
+            }
+            one
+        };
+        report((0..4).map(rank).collect(), 2000)
+    };
+    let found = run(IN_HDF5);
+    let waits = assert_stated(&found, "DXT-V027", &json!({"file": "/data/a.h5"}));
+    assert_says(waits, &["locks", "300 lock calls"]);
+    assert_saves_ms(waits, 1350.0..=1550.0);
+    assert_eq!(saves_ms(&run(NESTED), "DXT-V027"), None);
 }

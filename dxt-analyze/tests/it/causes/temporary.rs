@@ -143,3 +143,87 @@ fn a_state_that_is_written_under_temporary_names_is_one_file() {
     let several = run(|call| format!("/run/state.{call}"));
     assert_eq!(saves_ms(&several, "DXT-V025"), None);
 }
+
+/// A file that one process writes and another reads once only passes data on: a pipe would do, unless the writer reads it as well, others
+/// read it again and again, before it is written or on another node, or they are ranks.
+#[test]
+fn files_that_only_pass_data_to_another_process_are_reported() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Is {
+        HandedOn,
+        ReadByWriter,
+        ReadOften,
+        ReadBefore,
+        OnOtherNodes,
+        OfRanks,
+    }
+    let run = |is: Is| {
+        let steps = (0..4_u64).map(|step| {
+            let node = if is == Is::OnOtherNodes { format!("n{step}") } else { "n".to_owned() };
+            let mut one = process(if is == Is::OfRanks { step as i32 } else { -1 }, &node);
+            one.process.info.pid = 500 + step as u32;
+            let mut at = if is == Is::ReadBefore { 3 - step } else { step } * 200 * MS;
+            let mut all = |one: &mut common::Builder, op: u16, number: u64, times: u64| {
+                let name = format!("/scratch/step.{number}");
+                one.add(&name, common::op::POSIX_OPEN, 0, -1, 0, at, at + MS);
+                at += MS;
+                for part in 0..10 * times {
+                    let offset = ((part % 10) << 20) as i64;
+                    one.add(&name, op, 0, offset, 1 << 20, at, at + 8 * MS / times);
+                    at += 8 * MS / times;
+                }
+            };
+            if step > 0 {
+                all(&mut one, common::op::POSIX_READ, step - 1, if is == Is::ReadOften { 4 } else { 1 });
+            }
+            all(&mut one, common::op::POSIX_WRITE, step, 1);
+            if is == Is::ReadByWriter {
+                all(&mut one, common::op::POSIX_READ, step, 1);
+            }
+            one
+        });
+        report(steps.collect(), 900)
+    };
+    let found = run(Is::HandedOn);
+    assert_says(assert_stated(&found, "DXT-V023", &json!({})), &["3 files", "30.0 MiB"]);
+    // 3 x (81 + 81) ms, less what the transfer through memory takes.
+    let saved = saves_ms(&found, "DXT-V023").unwrap_or(0);
+    assert!((410..=430).contains(&saved), "{saved}");
+    assert_eq!(found["verdict"]["findings"][0]["severity"], "warn", "the files stay");
+    for is in [Is::ReadByWriter, Is::ReadOften, Is::ReadBefore, Is::OnOtherNodes, Is::OfRanks] {
+        assert_eq!(saves_ms(&run(is), "DXT-V023"), None);
+    }
+}
+
+/// A command that reads and rewrites a whole file, started again for each change, costs as much as one process that does so. One program that
+/// writes and another that reads each version is no defect.
+#[test]
+fn a_file_that_one_process_after_another_rewrites_is_reported() {
+    const READ: (u16, u64) = (common::op::POSIX_READ, 1);
+    const WRITE: (u16, u64) = (common::op::POSIX_WRITE, 41);
+    // `each`: calls of the processes that are started in each step, and their times in ms.
+    let run = |of_ranks: bool, each: &[&[(u16, u64)]]| {
+        let mut all = Vec::new();
+        for (step, (number, calls)) in (0..10_u64).flat_map(|step| each.iter().enumerate().map(move |of| (step, of))) {
+            let mut one = process(if of_ranks { step as i32 } else { -1 }, "n");
+            one.process.info.pid = 500 + step as u32 * 2 + number as u32;
+            let at = step * 100 * MS;
+            one.add("/data/a.nc", common::op::POSIX_OPEN, 0, -1, 0, at, at + MS);
+            for (op, from) in *calls {
+                for part in 0..8_u64 {
+                    let from = at + (from + part * 5) * MS;
+                    one.add("/data/a.nc", *op, 0, (part << 20) as i64, 1 << 20, from, from + 5 * MS);
+                }
+            }
+            all.push(one);
+        }
+        report(all, 1000)
+    };
+    let found = run(false, &[&[READ, WRITE]]);
+    let facts = json!({"file": "/data/a.nc", "processes": 10, "calls": 10});
+    assert_says(assert_stated(&found, "DXT-V025", &facts), &["10 processes", "80.0 MiB", "8.00 MiB"]);
+    // 10 x 81 ms, less one of the rounds.
+    assert_eq!(saves_ms(&found, "DXT-V025"), Some(729));
+    assert_eq!(saves_ms(&run(true, &[&[READ, WRITE]]), "DXT-V025"), None, "ranks");
+    assert_eq!(saves_ms(&run(false, &[&[READ], &[WRITE]]), "DXT-V025"), None, "another reads");
+}

@@ -67,7 +67,7 @@ fn in_vain(cube: &Cube<'_>, asks: impl Fn(&Cell) -> bool, calls: u64) -> Option<
             savings.push((index, cell.time_ns()));
         }
     }
-    if vain < cube.run.thresholds.thousand_calls_min || vain < calls / 2 {
+    if vain < cube.run.thresholds.hundred_calls_min || vain < calls / 2 {
         return None;
     }
     Some(Claim::on_files(cube, Code::ASKED_AGAIN, savings, |lost| {

@@ -1,10 +1,11 @@
 //! Many small files, each opened for few bytes, or created only to be used briefly and removed. Each costs an open, a close and a short
-//! transfer, which one file or memory would avoid. Also data of any size that a process spills to files: written, read back and removed.
+//! transfer, which one file or memory would avoid. Also data of any size that a process spills to files (written, read back and removed), or
+//! that pass from one process to another by files.
 
 use super::put_together::saved_ns;
 use crate::cube::reading::renamed::Name;
 use crate::cube::{Cell, Cube};
-use crate::findings::Code;
+use crate::findings::{Code, Severity};
 use crate::model::{Class, FileId, ProcessId, Within};
 use crate::replay::Savings;
 use crate::shared::totals::add;
@@ -32,20 +33,37 @@ struct Use {
     synced: bool,
     /// True if several processes open the file.
     shared: bool,
+    /// True if processes without MPI write the file, and later another process of the node reads it, half to twice the bytes.
+    handed_on: bool,
 }
 
-/// Returns one claim (finding with its saving) per kind of files: temporary, spilled, and small ones that are read or written.
+/// Bytes written to spilled or handed-on files, and to all files; zeros where they are too few to matter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Passed {
+    spilled: u64,
+    handed_on: u64,
+    all: u64,
+}
+
+/// Returns one claim (finding with its saving) per kind of files: temporary, spilled, handed on, and small ones that are read or written.
 #[must_use]
 pub fn claims(cube: &Cube<'_>) -> Vec<Claim> {
-    let uses = uses(cube);
-    let written = |all: u64, (of, _): &(Use, BTreeSet<ProcessId>)| all.saturating_add(of.written);
+    let (uses, thresholds) = (uses(cube), &cube.run.thresholds);
     let writes = cube.cells.iter().filter(|cell| cell.class == Class::Write && counts(cube, cell));
     let all = writes.fold(0_u64, |all, cell| all.saturating_add(cell.sums.bytes));
-    let spilled = uses.values().filter(|(of, _)| of.is_spilled(&cube.run.thresholds)).fold(0, written);
-    let thresholds = &cube.run.thresholds;
-    let spills = spilled >= thresholds.traffic_min_bytes && spilled as f64 >= all as f64 * thresholds.traffic_share;
-    let of_kind = |kind| of_kind(cube, &uses, kind, if spills { [spilled, all] } else { [0, all] });
-    [Kind::Temporary, Kind::Spilled, Kind::Read, Kind::Written].into_iter().filter_map(of_kind).collect()
+    let much = |is: &dyn Fn(&Use) -> bool| {
+        let written = uses.values().filter(|(of, _)| is(of)).fold(0_u64, |sum, (of, _)| sum.saturating_add(of.written));
+        let is_much =
+            written >= thresholds.traffic_min_bytes && written as f64 >= all as f64 * thresholds.traffic_share;
+        if is_much { written } else { 0 }
+    };
+    let passed = Passed {
+        spilled: much(&|of| of.is_spilled(thresholds)),
+        handed_on: much(&|of| of.handed_on && !of.is_spilled(thresholds)),
+        all,
+    };
+    let kinds = [Kind::Temporary, Kind::Spilled, Kind::HandedOn, Kind::Read, Kind::Written];
+    kinds.into_iter().filter_map(|kind| of_kind(cube, &uses, kind, passed)).collect()
 }
 
 /// True for successful calls that the program or HDF5 makes; calls on files that MPI-IO keeps for itself do not count.
@@ -56,11 +74,13 @@ fn counts(cube: &Cube<'_>, cell: &Cell) -> bool {
 fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
     let mut out: BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> = BTreeMap::new();
     let mut removed: Vec<(FileId, Option<u64>)> = Vec::new();
+    let mut passes: BTreeMap<FileId, Passes> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| counts(cube, cell)) {
         let (of, processes) = out.entry(cell.file).or_default();
         add(&mut of.calls, cell.sums.calls);
         if matches!(cell.class, Class::Read | Class::Write) {
             add(&mut of.moves, cell.sums.calls);
+            passes.entry(cell.file).or_default().add(cell);
         }
         match cell.class {
             Class::Open => {
@@ -96,11 +116,50 @@ fn uses(cube: &Cube<'_>) -> BTreeMap<FileId, (Use, BTreeSet<ProcessId>)> {
             out.remove(file);
         }
     }
-    out.retain(|_, (of, processes)| {
+    let once = 1.0 / cube.run.thresholds.double_ratio..=cube.run.thresholds.double_ratio;
+    out.retain(|file, (of, processes)| {
         of.shared = processes.len() > 1;
+        let is_passed = || passes.get(file).is_some_and(|passes| passes.are_on(cube));
+        let is_once = of.written > 0 && once.contains(&(of.read as f64 / of.written as f64));
+        of.handed_on = cube.run.ranks() == 0 && is_once && is_passed();
         of.opens > 0
     });
     out
+}
+
+/// Processes that write a file, and those that read it.
+#[derive(Debug, Default)]
+struct Passes {
+    writers: BTreeSet<ProcessId>,
+    readers: BTreeSet<ProcessId>,
+    /// Begin of the latest group of writes and of the first read, ns since the job's start; `None` if a time is unknown.
+    written_at: Option<u64>,
+    read_at: Option<u64>,
+}
+
+impl Passes {
+    fn add(&mut self, cell: &Cell) {
+        let at = cell.sums.first_began();
+        if cell.class == Class::Write {
+            self.writers.insert(cell.process);
+            self.written_at = self.written_at.max(at);
+        } else {
+            self.readers.insert(cell.process);
+            self.read_at = self.read_at.into_iter().chain(at).min();
+        }
+    }
+
+    /// True if one process reads what others of its node wrote before.
+    fn are_on(&self, cube: &Cube<'_>) -> bool {
+        let node = |process: &ProcessId| cube.run.process(*process).map(|process| process.node);
+        let mut nodes = self.writers.iter().chain(&self.readers).map(node);
+        let first = nodes.next();
+        self.readers.len() == 1
+            && !self.writers.is_empty()
+            && self.writers.is_disjoint(&self.readers)
+            && self.written_at.zip(self.read_at).is_some_and(|(written, read)| written < read)
+            && nodes.all(|node| Some(node) == first)
+    }
 }
 
 impl Use {
@@ -112,12 +171,12 @@ impl Use {
             && self.read as f64 >= self.written as f64 * thresholds.half_share
     }
 
-    /// Returns the kind of the file (temporary, spilled, small and written or read); `None` if it is none of these. `spills`: true if the
-    /// program spills data to files.
-    fn kind(&self, thresholds: &Thresholds, spills: bool) -> Option<Kind> {
+    /// Returns the kind of the file (temporary, spilled, handed on, small and written or read); `None` if it is none of these.
+    fn kind(&self, thresholds: &Thresholds, passed: Passed) -> Option<Kind> {
         let small = self.read.saturating_add(self.written) / self.opens.max(1) <= thresholds.half_time_bytes;
         match (self.removed, self.written > 0, self.read > 0) {
-            (true, true, _) if spills && self.is_spilled(thresholds) => Some(Kind::Spilled),
+            (true, true, _) if passed.spilled > 0 && self.is_spilled(thresholds) => Some(Kind::Spilled),
+            _ if passed.handed_on > 0 && self.handed_on => Some(Kind::HandedOn),
             // An empty file that is removed is a marker: its name is its content.
             (true, written, read) if small && (written || !read) => Some(Kind::Temporary),
             (false, true, _) if small => Some(Kind::Written),
@@ -136,12 +195,12 @@ fn of_kind(
     cube: &Cube<'_>,
     uses: &BTreeMap<FileId, (Use, BTreeSet<ProcessId>)>,
     kind: Kind,
-    [spilled, all]: [u64; 2],
+    passed: Passed,
 ) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
     let mut mine: BTreeMap<FileId, &Use> = uses
         .iter()
-        .filter(|(_, (of, _))| of.kind(thresholds, spilled > 0) == Some(kind))
+        .filter(|(_, (of, _))| of.kind(thresholds, passed) == Some(kind))
         .map(|(file, (of, _))| (*file, of))
         .collect();
     if is_small(kind) {
@@ -153,7 +212,7 @@ fn of_kind(
     }
     let fewest = match kind {
         Kind::Temporary => thresholds.many_calls_min as usize,
-        Kind::Spilled => 1,
+        Kind::Spilled | Kind::HandedOn => 1,
         Kind::Read | Kind::Written => thresholds.more_calls_min as usize,
     };
     if mine.len() < fewest {
@@ -180,9 +239,13 @@ fn of_kind(
             add(&mut closes.0, cell.sums.calls);
             closes.1 += time_ns;
         }
+        // Few reads and writes on C streams reach the kernel.
+        let in_memory_ns = if data && cube.layer(cell) == Some(Layer::Stdio) { 0.0 } else { thresholds.in_memory_ns };
         let less = match kind {
             Kind::Spilled => time_ns,
-            Kind::Temporary => time_ns - calls * thresholds.in_memory_ns - moved * thresholds.transfer_ns_per_byte,
+            Kind::Temporary | Kind::HandedOn => {
+                time_ns - calls * in_memory_ns - moved * thresholds.transfer_ns_per_byte
+            }
             // One large file would need as many syncs and locks as many small files.
             _ if matches!(cell.class, Class::Sync | Class::Lock) || data && !in_a_go => 0.0,
             // In one file, bytes would move in large requests.
@@ -201,9 +264,13 @@ fn of_kind(
         return None;
     }
     let (files, calls) = (mine.len() as u64, sum(&mine, |of| of.calls));
-    let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, spilled, all, opens, moves };
+    let written = if kind == Kind::HandedOn { passed.handed_on } else { passed.spilled };
+    let of = words::ManyFiles { kind, files, calls, time_ns: time, bytes, written, all: passed.all, opens, moves };
     let code = if is_small(kind) { Code::SMALL_FILES } else { Code::TEMPORARY_FILES };
-    Some(Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost)))
+    let claim = Claim::on_files(cube, code, savings, |lost| words::many_files(&of, lost));
+    // Somebody may need files that stay.
+    let stays = kind == Kind::HandedOn && !mine.values().all(|of| of.removed);
+    Some(if stays { Claim { at_most: Severity::Warn, ..claim } } else { claim })
 }
 
 /// True if the files are tiny, or are read or written by one call per open, on average (a second call may meet the end of the file).

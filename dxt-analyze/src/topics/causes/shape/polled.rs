@@ -4,7 +4,7 @@
 use crate::cube::reading::questions::{ASK, Found, MAKE};
 use crate::cube::{Cell, Cube};
 use crate::findings::{About, Code, Finding};
-use crate::model::{Class, FileId, ProcessId};
+use crate::model::{Class, FileId, ProcessId, Within};
 use crate::replay::Savings;
 use crate::shared::stats::median;
 use crate::shared::totals::add;
@@ -129,7 +129,9 @@ fn is_found(cube: &Cube<'_>, of: (ProcessId, FileId), (first, last): &Wait) -> b
 /// Returns the program's failed calls by process, file and awaited object (lock file, lock, file).
 fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
     let mut out: BTreeMap<(ProcessId, FileId, What), Asked> = BTreeMap::new();
-    let own = |cell: &&Cell| cell.leaf && !cell.inside;
+    // HDF5 asks once for the lock of a file; the program then opens the file again, until that succeeds.
+    let of_hdf5 = |cell: &Cell| cube.stream(cell).is_some_and(|stream| stream.within() == Within::Hdf5);
+    let own = |cell: &&Cell| cell.leaf && (!cell.inside || cell.class == Class::Lock && of_hdf5(cell));
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| own(cell)) {
         let Some(stream) = cube.stream(cell).filter(|stream| stream.failed) else { continue };
         let asks = ASK.contains(&cube.run.op(stream).name.as_str());
@@ -153,7 +155,7 @@ fn asked(cube: &Cube<'_>) -> BTreeMap<(ProcessId, FileId, What), Asked> {
             let answers = match what {
                 What::LockFile => cell.class == Class::Open,
                 // The process may take other locks on the file meanwhile (SQLite): a write shows that it got the lock.
-                What::Lock => cell.class == Class::Write,
+                What::Lock => cell.class == Class::Write || cell.class == Class::Lock && of_hdf5(cell),
                 What::File => matches!(cell.class, Class::Open | Class::Metadata),
             };
             if answers {

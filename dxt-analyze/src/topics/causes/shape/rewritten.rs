@@ -1,5 +1,5 @@
-//! Files that a process rewrites many times, such as a state, an index or a log: each time all bytes go to storage, however few have
-//! changed.
+//! Files that are rewritten many times, by one process or, without MPI, by several of a node, such as a state, an index or a log: each time
+//! all bytes go to storage, however few have changed.
 
 use crate::cube::reading::renamed::{self, Name};
 use crate::cube::{Cell, Cube};
@@ -11,17 +11,25 @@ use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Rank that rewrites a file, or the processes without MPI on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum By {
+    Rank(ProcessId),
+    Node(u32),
+}
+
 #[derive(Clone, Debug, Default)]
 struct Use {
     files: BTreeSet<FileId>,
+    processes: BTreeSet<ProcessId>,
     opens: u64,
     written: u64,
     read: u64,
     until: u64,
 }
 
-/// Returns one claim (finding with its saving), about the rewritten file with the largest cost. Files that a process renames to one name are
-/// one file: versions of it that are written under temporary names.
+/// Returns one claim (finding with its saving), about the rewritten file with the largest cost. Files that are renamed to one name are one
+/// file: versions of it that are written under temporary names.
 #[must_use]
 pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let thresholds = &cube.run.thresholds;
@@ -30,16 +38,28 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     let own = |file: FileId| {
         if cube.renamed.is_empty() { Name::from(file.0) } else { renamed::name(cube.run.file_name(file)) }
     };
+    // Each rank rewrites a file for itself; a program that is started again and again goes on with the file of the one before.
+    let who = |cell: &Cell| {
+        let node = cube.run.process(cell.process).map(|process| process.node).filter(|_| cube.run.ranks() == 0);
+        node.map_or(By::Rank(cell.process), By::Node)
+    };
     // Versions under names of their own are kept.
     let key = |cell: &Cell| match cube.renamed.get(&(cell.process, cell.file)) {
-        Some(name) => name.map(|name| (cell.process, name)),
-        None => Some((cell.process, own(cell.file))),
+        Some(name) => name.map(|name| (who(cell), name)),
+        None => Some((who(cell), own(cell.file))),
     };
-    let mut by: BTreeMap<(ProcessId, Name), Use> = BTreeMap::new();
+    // A process that only reads the file does not rewrite it.
+    let mut writers: BTreeSet<(ProcessId, Name)> = BTreeSet::new();
+    for cell in cube.cells.iter().filter(|cell| counts(cell) && cell.class == Class::Write) {
+        writers.extend(key(cell).map(|(_, name)| (cell.process, name)));
+    }
+    let writes = |cell: &Cell, name: Name| writers.contains(&(cell.process, name));
+    let mut by: BTreeMap<(By, Name), Use> = BTreeMap::new();
     for cell in cube.cells.iter().filter(|cell| counts(cell)) {
-        let Some(key) = key(cell) else { continue };
+        let Some(key) = key(cell).filter(|(_, name)| writes(cell, *name)) else { continue };
         let of = by.entry(key).or_default();
         of.files.insert(cell.file);
+        of.processes.insert(cell.process);
         match cell.class {
             Class::Open => add(&mut of.opens, cell.sums.calls),
             Class::Read => add(&mut of.read, cell.sums.bytes),
@@ -60,29 +80,39 @@ pub fn claim(cube: &Cube<'_>) -> Option<Claim> {
     };
     by.retain(|_, of| {
         let times = of.written as f64 / of.until.max(1) as f64;
-        of.opens >= thresholds.many_calls_min
+        // Reading all and writing all shows the purpose after fewer rounds.
+        of.opens >= if is_read(of) { thresholds.calls_min } else { thresholds.many_calls_min }
             && of.until > 0
             // A large file that is only written may be a checkpoint.
             && (of.until <= thresholds.block_read_bytes || is_read(of))
             && times >= thresholds.far_ratio
     });
-    let mut savings: BTreeMap<(ProcessId, Name), Savings> = BTreeMap::new();
+    let mut savings: BTreeMap<(By, Name), Savings> = BTreeMap::new();
     for (index, cell) in (0_u32..).zip(&cube.cells).filter(|(_, cell)| counts(cell)) {
-        if let Some((key, of)) = key(cell).and_then(|key| Some((key, by.get(&key)?))) {
+        let key = key(cell).filter(|(_, name)| writes(cell, *name));
+        if let Some((key, of)) = key.and_then(|key| Some((key, by.get(&key)?))) {
             let time_ns = cell.time_ns();
             let stays = 1.0 / of.opens.min(thresholds.many_calls_min) as f64;
             savings.entry(key).or_default().push((index, time_ns * (1.0 - stays)));
         }
     }
     let cost = |of: &Savings| of.iter().map(|(_, ns)| ns).sum::<f64>();
-    let ((process, name), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
-    let of = by.get(&(process, name))?;
+    let ((who, name), savings) = savings.into_iter().max_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1)))?;
+    let of = by.get(&(who, name))?;
     let temporary = of.files.iter().filter(|file| own(**file) != name).count() as u64;
     let known = cube.run.numbered_files().map(|(file, _)| file).find(|file| own(*file) == name);
     let name = cube.run.file_name(known.or_else(|| of.files.first().copied())?).to_owned();
-    let about = About { file: Some(name.clone()), calls: Some(of.opens), bytes: Some(of.written), ..About::default() };
+    let processes = of.processes.len() as u64;
+    let about = About {
+        file: Some(name.clone()),
+        processes: Some(processes).filter(|&processes| processes > 1),
+        calls: Some(of.opens),
+        bytes: Some(of.written),
+        ..About::default()
+    };
     let of = words::Rewritten {
-        process: &cube.run.process_name(process),
+        process: &of.processes.first().map_or_else(String::new, |process| cube.run.process_name(*process)),
+        processes,
         file: &name,
         temporary,
         opens: of.opens,
