@@ -24,7 +24,7 @@ codes! {
         "Many reads are small.",
         "Small reads: < small_request_bytes, not by C streams. Reported if (1) small reads > small_share of all; and \
          (2) small reads > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the \
-         read time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB; or, in `report`, (3) reads of < \
+         read time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) reads of < \
          metadata_bytes >= more_calls_min, >= few_min per process and file, unless one of several ranks makes >= \
          nearly_all_share. Saving: time of reads < direct_bytes minus that of the same bytes in the run's reads >= \
          large_bytes; for (3), minus transfer_ns_per_byte.",
@@ -34,7 +34,7 @@ codes! {
         "Many writes are small.",
         "Small writes: < small_request_bytes, not by C streams. Reported if (1) small writes > small_share of all; \
          and (2) small writes > small_min, or >= small_min / 10 of them take >= slow_small_ns each, have >= 50 % of \
-         the write time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB; or, in `report`, (3) writes of < \
+         the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB; or, in `report`, (3) writes of < \
          metadata_bytes >= more_calls_min, >= few_min per process and file, unless one of several ranks makes >= \
          nearly_all_share. Saving: time of writes < direct_bytes minus that of the same bytes in the run's writes >= \
          large_bytes; for (3), minus transfer_ns_per_byte.",
@@ -44,7 +44,7 @@ codes! {
         "Many reads of files that several processes share are small.",
         "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or >= \
-         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB. Saving: time of reads < direct_bytes minus the time of the same bytes in \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of reads < direct_bytes minus the time of the same bytes in \
          the run's reads >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P15";
@@ -52,7 +52,7 @@ codes! {
         "Many writes to files that several processes share are small.",
         "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or >= \
-         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB. Saving: time of writes < direct_bytes minus the time of the same bytes in \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of writes < direct_bytes minus the time of the same bytes in \
          the run's writes >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P16";

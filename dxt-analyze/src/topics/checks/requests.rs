@@ -125,7 +125,7 @@ fn small_of(
         return out.skip(check, code, least, "no such calls");
     }
     let part = share(all.small.count, all.all.count);
-    let enough = enough(m, &all, m.least.small_min);
+    let enough = enough(m, &all, m.least.small_min, 2);
     let found = (part > m.least.small_share && all.small.count > enough).then(|| {
         let files = m.most(&m.files, |sums| (which.of)(sums).small.count).into_iter().filter(|(file, _)| only(file));
         let files = files.map(|(file, count)| {
@@ -160,11 +160,9 @@ const OF_SLOW: u64 = 10;
 const NOT_TINY: u64 = 16 << 10;
 
 /// Returns the minimum number of small calls for a finding: `least`, or `least` / [`OF_SLOW`] if slow small calls take most of the time of
-/// all reads (or writes), `all`.
-fn enough(m: &Measured<'_>, all: &Direction, least: u64) -> u64 {
+/// all reads (or writes), `all`, and more than `accesses` x `slow_small_ns` each.
+fn enough(m: &Measured<'_>, all: &Direction, least: u64, accesses: u64) -> u64 {
     let each = |sum: u64| sum / all.slow_small.count.max(1);
-    // Longer requests may also take up to `slow_small_ns` for the transfer of their bytes.
-    let accesses = if each(all.slow_small.bytes) <= m.least.small_bytes / 2 { 1 } else { 2 };
     let slow = share(all.slow_small.time_ns, all.all.time_ns) >= MOST_OF_IT
         && each(all.slow_small.bytes) >= NOT_TINY
         && each(all.slow_small.time_ns) > m.least.slow_small_ns.saturating_mul(accesses);
@@ -204,7 +202,9 @@ fn random(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
 fn runs(m: &Measured<'_>, out: &mut Verdicts, which: &Which) {
     let (check, code) = which.runs;
     let all = sum(m, which, |_| true);
-    let enough = enough(m, &all, m.least.saved_calls_min);
+    // Requests of more than half of `small_bytes` may also take up to `slow_small_ns` for the transfer of their bytes.
+    let longer = all.slow_small.bytes > all.slow_small.count.saturating_mul(m.least.small_bytes / 2);
+    let enough = enough(m, &all, m.least.saved_calls_min, if longer { 2 } else { 1 });
     let least = Amount::Count(enough);
     if let Some(why) = m.no_segments() {
         return out.skip(check, code, least, why);
