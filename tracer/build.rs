@@ -26,10 +26,11 @@ fn main() {
 }
 
 /// Links the unwinder that Rust's standard library refers to statically: to load libgcc_s takes every traced process 0.1 ms. Returns false
-/// where the C compiler has no static one, or where panics unwind: frames of this library would meet two unwinders if a thread is cancelled.
+/// where the C compiler has no static one, or where panics unwind (in the profiles that do not inherit `release`): frames of this library
+/// would meet two unwinders if a thread is cancelled.
 fn without_libgcc_s() -> bool {
     let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|known| known == value);
-    if !is("CARGO_CFG_TARGET_ENV", "gnu") || !is("CARGO_CFG_PANIC", "abort") {
+    if !is("CARGO_CFG_TARGET_ENV", "gnu") || !is("PROFILE", "release") {
         return false;
     }
     let found = cc::Build::new().get_compiler().to_command().arg("-print-file-name=libgcc_eh.a").output();
