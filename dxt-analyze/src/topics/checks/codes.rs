@@ -44,7 +44,8 @@ codes! {
         "Many reads of files that several processes share are small.",
         "Small reads: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small reads > small_share of all reads of these files; (2) small reads > small_min, or >= \
-         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of reads < direct_bytes minus the time of the same bytes in \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the read time, and on average take > 2 x \
+         slow_small_ns and move >= 16 KiB. Saving: time of reads < direct_bytes minus the time of the same bytes in \
          the run's reads >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P15";
@@ -52,7 +53,8 @@ codes! {
         "Many writes to files that several processes share are small.",
         "Small writes: < small_request_bytes, not by C streams, on files that >= 2 processes read or >= 2 write. \
          Reported if (1) small writes > small_share of all writes of these files; (2) small writes > small_min, or >= \
-         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > 2 x slow_small_ns and move >= 16 KiB. Saving: time of writes < direct_bytes minus the time of the same bytes in \
+         small_min / 10 of them take >= slow_small_ns each, have >= 50 % of the write time, and on average take > 2 x \
+         slow_small_ns and move >= 16 KiB. Saving: time of writes < direct_bytes minus the time of the same bytes in \
          the run's writes >= large_bytes.",
         "Use collective MPI-IO, which merges the small requests of all ranks.",
         "Drishti P16";
@@ -226,7 +228,8 @@ codes! {
         "Sequence: reads of < small_request_bytes, each beginning where the thread's previous one ended, without a \
          sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
          saved_calls_min, or >= saved_calls_min / 10 if as many small reads take >= slow_small_ns each, have >= 50 % \
-         of the read time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB. Saving: time of reads < \
+         of the read time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= \
+         16 KiB. Saving: time of reads < \
          direct_bytes, outside HDF5, minus the time of the same bytes in the run's reads >= large_bytes, x the saved \
          calls' share.",
         "Read more at once: one call per MiB or more.",
@@ -236,7 +239,8 @@ codes! {
         "Sequence: writes of < small_request_bytes, each beginning where the thread's previous one ended, without a \
          sync between. Saved calls: calls - bytes / small_request_bytes, per sequence. Reported if saved calls >= \
          saved_calls_min, or >= saved_calls_min / 10 if as many small writes take >= slow_small_ns each, have >= 50 % \
-         of the write time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= 16 KiB. Saving: time of writes < \
+         of the write time, and on average take > slow_small_ns (twice that if longer than small_bytes / 2) and move >= \
+         16 KiB. Saving: time of writes < \
          direct_bytes, outside HDF5, minus the time of the same bytes in the run's writes >= large_bytes, x the saved \
          calls' share.",
         "Collect small writes in a buffer, and write the buffer in one call.",
