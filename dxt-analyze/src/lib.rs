@@ -41,6 +41,7 @@ pub mod serve;
 pub mod session;
 pub mod shared;
 pub mod sum;
+pub mod symbols;
 pub mod thresholds;
 pub mod tools;
 pub mod topics;

@@ -70,6 +70,8 @@ pub const LOAD_SHOWN: usize = 256;
 pub const HELD_RANGES: usize = 1 << 18;
 /// Maximum file regions of 1 MiB tracked to find bytes that several processes read.
 pub const FOLLOWED_CELLS: usize = 1 << 18;
+/// Maximum size of a program's or library's file, or of one section of it, that is read for the names of functions, bytes.
+pub const OBJECT_BYTES: u64 = 2 << 30;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
 /// Maximum effects (slow units, or sets of them) that are searched for in a run: bounds the time of the search.

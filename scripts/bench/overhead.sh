@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Nanoseconds that the tracer adds to small calls on /dev/shm (1 byte; fwrite and fread 8 bytes; open and lock: a pair of calls):
-# switched off, tracing without and with a spool, counting (DXT_ENABLE=counters), and with a peer library.
+# switched off, tracing without and with a spool, and without call sites (DXT_SITES=off), counting (DXT_ENABLE=counters), and with a peer library.
 #
 # Usage: scripts/bench.sh overhead [--peer LIB] [--calls N] [--runs R] [--threads "1 2 4"]
 #        [--clock wall|cpu] [--files shared|own] [--operations "pwrite pread write read turn open lock fwrite fread fputc fgetc"]
-# Runs alternate (nothing, off, trace, spool, counters, peer, nothing, ...); results are medians, minima and maxima of the differences within
+# Runs alternate (nothing, off, trace, nosites, spool, counters, peer, nothing, ...); results are medians, minima and maxima of the differences within
 # each round. --peer takes a preload library with Darshan's switches; its time is printed only if its log (a Darshan log) has all
 # the calls.
 # --files own gives each thread a file of its own. `turn` is pwrite on 1,000 descriptors, round-robin.
@@ -48,6 +48,8 @@ one() {
     off) env DXT_ENABLE=off LD_PRELOAD="$library" "${command[@]}" ;;
     # The buffer fits every call (32 bytes each), so that nothing is packed or folded.
     trace) env DXT_ENABLE=trace DXT_SPOOL=off DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
+    # The same without call sites.
+    nosites) env DXT_SITES=off DXT_ENABLE=trace DXT_SPOOL=off DXT_BUFFER_MAX=4G DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     # The defaults: segments beyond 4 MiB are packed.
     spool) env DXT_ENABLE=trace DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
     counters) env DXT_ENABLE=counters DXT_OUTPUT_DIR="$work/traces" LD_PRELOAD="$library" "${command[@]}" ;;
@@ -61,14 +63,14 @@ one() {
     rm -rf "$work/traces" "$data"/file.*
 }
 
-modes=(nothing off trace spool counters)
+modes=(nothing off trace nosites spool counters)
 [ -z "$peer" ] || modes+=(peer)
 machine
 echo "$calls calls of 1 or 8 bytes on /dev/shm, $runs alternating runs; nanoseconds per call ($clock clock): median (least .. greatest)"
-echo "trace: DXT_SPOOL=off DXT_BUFFER_MAX=4G: every call is kept as a segment; spool: the defaults, a spool and 4 MiB, beyond which segments are packed"
+echo "trace: DXT_SPOOL=off DXT_BUFFER_MAX=4G: every call is kept as a segment; nosites: the same with DXT_SITES=off; spool: the defaults, a spool and 4 MiB, beyond which segments are packed"
 echo "The flush is not timed here (see: bench.sh whole). Threads: files $files"
 printf '\n%-10s %-8s %-22s' operation threads nothing
-printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|spool\|counters\|peer\) /+\1/g'
+printf ' %-22s' "${modes[@]:1}" | sed 's/\(off\|trace\|nosites\|spool\|counters\|peer\) /+\1/g'
 echo
 for operation in $operations; do
     for count in $threads; do

@@ -62,6 +62,11 @@ pub(crate) const SPOOL_JOB_BYTES: usize = 2 << 20;
 pub(crate) const SPOOL_FILES: usize = 1 << 20;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
+/// Maximum number of modules in a spool, and of frames of call stacks, as the tracer's tables have.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_MODULES: usize = 1 << 12;
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_FRAMES: usize = 1 << 16;
 /// Maximum number of stripe layouts in a spool (a process's recordings): two per file (read at the file's first open and last close) and
 /// some layouts read again.
 #[cfg(all(feature = "read", feature = "write"))]

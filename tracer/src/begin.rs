@@ -3,7 +3,7 @@
 use crate::config::{self, LEAST_BUFFER_MAX};
 use crate::record::{ARENA, SYNC_POINTS, THREADS};
 use crate::spool::{self, Sizes, journal};
-use crate::{buffer, clock, cpu_times, describe, late_calls, memory, mpi, registry};
+use crate::{buffer, clock, cpu_times, describe, late_calls, memory, mpi, registry, sites};
 use std::sync::atomic::Ordering;
 use trace_format::meta::{Process, ProcessorDef, ThreadDef};
 
@@ -59,6 +59,7 @@ pub(crate) fn begin() -> bool {
             registry::lend_counters(parts.folded);
         }
         say_who();
+        sites::note_all();
         registry::note_all();
         mpi::communicators::note_all();
         cpu_times::note_all();

@@ -52,6 +52,7 @@ mod say;
 mod seccomp;
 mod secure;
 mod signals;
+mod sites;
 mod spool;
 mod stack;
 mod state;

@@ -12,8 +12,8 @@ use crate::record::{self, State};
 use crate::say::say;
 use crate::{
     anonymize, begin, blocking, buffer, clock, cpu_times, end_of_recording, errno, flush, gate, handles, job, memory,
-    mpi, own_directories, process, registry, say, seccomp, secure, signals, spool, stack, state, sys, threads, tls,
-    without_tls,
+    mpi, own_directories, process, registry, say, seccomp, secure, signals, sites, spool, stack, state, sys, threads,
+    tls, without_tls,
 };
 pub(crate) use choice::is_wanted;
 use choice::{JOB_IS_LEFT_OUT, STANDS_BY, is_chosen, leaves_out_job, looks_like_mpi};
@@ -155,6 +155,7 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
     let scale = memory::scale();
     let spooled = config.is_spooled();
     let (mode, counters_files, verbose) = (config.mode, config.counters_files, config.verbose);
+    let records_sites = config.records_sites();
     if !config.timing {
         clock::leave_calls_untimed();
     }
@@ -172,6 +173,9 @@ fn start_if_wanted(environment: &impl Environment, argc: c_int, argv: *const *co
         record::SYNC_POINTS.prepare(begin::sync_points_bytes());
         buffer::SCRATCHES.prepare((1 << 15) / scale);
         registry::prepare((1 << 20) / scale);
+    }
+    if records_sites {
+        sites::prepare(scale);
     }
     record::THREADS.prepare((1 << 20) / scale);
     cpu_times::prepare(scale);
@@ -309,6 +313,7 @@ fn take_over() {
     mpi::in_child();
     signals::in_child();
     tls::current().forget_chunks();
+    sites::in_child();
     spool::in_child();
     record::start_empty();
     registry::start_empty();

@@ -77,6 +77,10 @@ notes! {
     BareThread = "calls of threads that clone(2) created without their own thread-local storage (CLONE_SETTLS), not recorded";
     /// A call on a descriptor that another thread was closing or replacing, or by a thread with a descriptor table of its own.
     Uncertain = "calls recorded under <uncertain> instead of their file, because their descriptor was closed or replaced during the call, or belongs to a thread with its own descriptor table";
+    /// A call whose stack could not be walked, or that comes from more places than the tracer has room for.
+    Site = "calls whose place in the program is unknown, since the tracer could not read the call stack, or has no room for more places";
+    /// A call stack that differs from the one with the same return address and stack pointer before it.
+    SiteChanged = "call stacks that a check found to differ from the place in the program that earlier calls were recorded with";
     BuiltInMpi = "programs with statically linked MPI, whose ranks, MPI-IO and collective calls are not recorded (link with the flags that `dxt-run --link-flags mpicc` prints, or with a shared MPI library)";
     BuiltInHdf5 = "programs with statically linked HDF5, whose HDF5 calls are not recorded (link with the flags that `dxt-run --link-flags -lhdf5` prints, or with a shared HDF5 library)";
     BuiltInPnetcdf = "programs with statically linked parallel netCDF, whose PnetCDF calls are not recorded (link with the flags that `dxt-run --link-flags -lpnetcdf` prints, or with a shared PnetCDF library)";

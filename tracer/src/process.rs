@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-fn id() -> libc::c_int {
+/// Returns the id of the calling process.
+pub(crate) fn id() -> libc::c_int {
     // SAFETY: no preconditions. Raw system call, since the program may wrap getpid(2).
     unsafe { crate::sys::syscall!(libc::SYS_getpid) as libc::c_int }
 }

@@ -10,10 +10,11 @@ use crate::memory::{Record, Table};
 use crate::notes::{self, Note};
 use crate::ops::Op;
 use crate::registry::{self, DataSet, File, Transfer, Within};
+use crate::sites::Site;
 use crate::spool::{self, journal};
 pub(crate) use crate::state::{State, is_begun, is_muted, is_on, is_unadopted_child, set_state};
 use crate::tls::{self, Lane, Thread};
-use crate::{clock, config, cpu_times, errno, gate, late_calls, state, without_tls};
+use crate::{clock, config, cpu_times, errno, gate, late_calls, sites, state, without_tls};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use trace_format::meta::{ThreadDef, stream_flags};
@@ -81,6 +82,8 @@ pub(crate) fn marks_memory() -> bool {
 pub(crate) struct Call {
     /// Time before the call, in clock ticks; [`Self::with_memory`] adds alignment bits ([`MEMORY_WANTED`]).
     start: u64,
+    /// Place from which the program made the call; 0 if unknown.
+    site: Site,
 }
 
 /// End of a call that has succeeded.
@@ -102,13 +105,20 @@ impl End {
 
 impl Call {
     #[inline(always)]
-    pub(crate) fn begin(_thread: &'static Thread) -> Self {
-        Self { start: clock::of_call() }
+    pub(crate) fn begin(thread: &'static Thread) -> Self {
+        let site = sites::of_call(thread);
+        Self { start: clock::of_call(), site }
+    }
+
+    /// Begins a call that is recorded without its call site: a collective call, or one that the allocator may make.
+    #[inline(always)]
+    pub(crate) fn begin_anywhere(_thread: &'static Thread) -> Self {
+        Self { start: clock::of_call(), site: 0 }
     }
 
     /// Creates the record of an asynchronous operation that was submitted at `start` (clock ticks), possibly on another thread.
     pub(crate) fn since(_thread: &'static Thread, start: u64) -> Self {
-        Self { start }
+        Self { start, site: 0 }
     }
 
     /// Adds the alignment bits for the buffer at `address`. For several buffers, `address` is the bitwise OR of their addresses.
@@ -116,12 +126,12 @@ impl Call {
     pub(crate) fn with_memory(self, address: usize) -> Self {
         let unaligned = address & MEMORY_MASK.load(Ordering::Relaxed) != 0;
         let marks = MEMORY_KNOWN | if unaligned { MEMORY_UNALIGNED } else { 0 };
-        Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed) }
+        Self { start: self.start | marks & MEMORY_WANTED.load(Ordering::Relaxed), ..self }
     }
 
     /// Copies the call in progress, for a system call that is recorded on several files.
     pub(crate) fn again(&self) -> Self {
-        Self { start: self.start }
+        Self { ..*self }
     }
 
     pub(crate) const fn start(&self) -> u64 {
@@ -138,7 +148,7 @@ impl Call {
         if thread.mpi.raw() | thread.hdf5.raw() != 0 {
             return self.flagged::<false>(file, op, at, placed, length);
         }
-        let Some(stream) = registry::stream_of(file, op, Within::NOTHING, 0) else {
+        let Some(stream) = registry::stream_of(thread, file, op, Within::NOTHING, 0, self.site) else {
             return count_without_stream(op);
         };
         append(thread, Segment { offset: placed.offset, word: pack(stream, length), start: self.start, end: at });
@@ -163,7 +173,8 @@ impl Call {
         }
         let thread = tls::current_now();
         let within = within(thread);
-        let Some(stream) = registry::stream_of(file, op, within, if MARKED { marks } else { 0 }) else {
+        let Some(stream) = registry::stream_of(thread, file, op, within, if MARKED { marks } else { 0 }, self.site)
+        else {
             return without_stream(thread, file, op, offset);
         };
         append(thread, Segment { offset, word: pack(stream, length), start: self.start, end: at });
@@ -187,7 +198,7 @@ impl Call {
         let thread = tls::current_now();
         let within = within(thread);
         let offset = offset.max(NO_OFFSET);
-        match registry::failed_stream_of(file, op, within, u16::try_from(error).unwrap_or(u16::MAX)) {
+        match registry::failed_stream_of(file, op, within, u16::try_from(error).unwrap_or(u16::MAX), self.site) {
             Some(stream) => append(thread, Segment { offset, word: pack(stream, 0), start: self.start, end }),
             None => without_stream(thread, file, op, NO_OFFSET),
         }
@@ -198,7 +209,7 @@ impl Call {
     pub(crate) fn end_on(self, end: u64, set: &'static DataSet, op: &'static Op, transfer: Option<Transfer>) {
         let thread = tls::current_now();
         let within = within(thread);
-        let Some(stream) = set.stream_of(op, within, transfer) else {
+        let Some(stream) = set.stream_of(op, within, transfer, self.site) else {
             return count_without_stream(op);
         };
         let length = transfer.map_or(0, |transfer| transfer.bytes);
@@ -402,6 +413,7 @@ fn new_slot(thread: &Thread, lane: &Lane) -> usize {
         return buffer::scratch_full(lane, false);
     }
     if !is_late {
+        sites::at_chunk(thread, lane.sequence.get());
         let arena = if std::ptr::eq(lane, &raw const thread.sync_points) { &SYNC_POINTS } else { &ARENA };
         return buffer::chunk_full(arena, thread, lane);
     }

@@ -78,7 +78,37 @@ pub(crate) struct Thread {
     pub(crate) cpu_times: Cell<usize>,
     /// Time in ticks before which no sample of the thread's use of the processors is due.
     pub(crate) next_sample: Cell<u64>,
+    /// Place from which the program called the hook that runs or ran last; stored by the hook's entry ([`crate::sites`]).
+    pub(crate) caller: Caller,
+    /// Place from which the program called the variadic function that runs or ran last, which calls a hook in turn.
+    pub(crate) variadic_caller: Caller,
+    /// Address of the thread's cache of call sites; 0 before its first use, 1 if call sites are not recorded.
+    pub(crate) sites: Cell<usize>,
 }
+
+/// Place in the program from which a hook was called: registers at the hook's entry.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Caller {
+    /// Return address; 0 if the place is not known, or was used already.
+    pub(crate) address: Cell<usize>,
+    /// Stack pointer at the entry: address of the word that holds the return address.
+    pub(crate) stack: Cell<usize>,
+    /// Frame pointer register, which may hold anything.
+    pub(crate) frame: Cell<usize>,
+}
+
+impl Caller {
+    #[cfg(not(target_arch = "x86_64"))]
+    const fn new() -> Self {
+        Self { address: Cell::new(0), stack: Cell::new(0), frame: Cell::new(0) }
+    }
+}
+
+/// Offset of [`Thread::caller`] in the thread's block, bytes, for hooks' entries in assembly.
+pub(crate) const CALLER: usize = std::mem::offset_of!(Thread, caller);
+/// Offset of [`Thread::variadic_caller`] in the thread's block, bytes, for functions in assembly.
+pub(crate) const VARIADIC_CALLER: usize = std::mem::offset_of!(Thread, variadic_caller);
 
 const _: () = assert!(std::mem::offset_of!(Thread, io) == 0 && std::mem::offset_of!(Lane, cursor) == 0);
 
@@ -134,6 +164,9 @@ impl Thread {
             table: Cell::new(0),
             cpu_times: Cell::new(0),
             next_sample: Cell::new(0),
+            caller: Caller::new(),
+            variadic_caller: Caller::new(),
+            sites: Cell::new(0),
         }
     }
 
@@ -248,7 +281,7 @@ const _: fn() = || {
     <Thread as NotSync<_>>::holds();
 };
 
-const BLOCK_BYTES: usize = 320;
+const BLOCK_BYTES: usize = 384;
 const _: () = assert!(size_of::<Thread>() == BLOCK_BYTES);
 
 #[cfg(target_arch = "x86_64")]

@@ -3,7 +3,7 @@
 /// Command and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-pub(super) const EXAMPLES: [OfVerb; 25] = [
+pub(super) const EXAMPLES: [OfVerb; 26] = [
     (
         "summary",
         &[
@@ -48,6 +48,14 @@ pub(super) const EXAMPLES: [OfVerb; 25] = [
         &[
             ("layers traces", "calls inside of MPI-IO and HDF5 calls"),
             ("layers --files '*.h5' traces", "only for some files"),
+        ],
+    ),
+    (
+        "sites",
+        &[
+            ("sites traces", "functions and lines that make the calls"),
+            ("sites --debug-dir symbols traces", "with debug information that lies apart"),
+            ("sites --stacks collapsed traces", "call stacks, for flame graph tools"),
         ],
     ),
     (

@@ -9,7 +9,7 @@ use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
 use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
-use crate::model::{FileId, Manner, Note, OverProcesses, Stream};
+use crate::model::{FileId, Manner, Note, OverProcesses, Stream, sites};
 use crate::text::paths::shown;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -105,6 +105,7 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
         over_processes: OverProcesses::of(&processes),
         processes,
         files,
+        sites: tables.sites.take(),
         data_sets,
         hints,
         datatypes,
@@ -273,10 +274,49 @@ struct Tables {
     /// Layers that read or wrote each file, as a bit mask, see [`layer_bit`].
     layers: Vec<u8>,
     details: Details,
+    sites: sites::Merged,
     /// For each input: rule for which operations are recorded call by call, as segments; all others have only counters.
     by_design: Vec<Kept>,
     /// True for each input that was converted from a Darshan log.
     of_logs: Vec<bool>,
+}
+
+/// Makes streams that differ in their call site only one stream, with the counters of all; returns their ids and those of the streams that
+/// stand for them, sorted.
+fn without_aliases(process: &mut meta::Process) -> Vec<(u32, u32)> {
+    let aliases = process.sites.same_operation(&process.streams, &process.data_sets);
+    if aliases.is_empty() {
+        return aliases;
+    }
+    let first = |id: u32| match aliases.binary_search_by_key(&id, |(alias, _)| *alias) {
+        Ok(at) => aliases[at].1,
+        Err(_) => id,
+    };
+    process.streams.retain(|stream| first(stream.id) == stream.id);
+    for access in process.data_sets.iter_mut().flat_map(|set| &mut set.accesses) {
+        access.stream = first(access.stream);
+    }
+    let mut missing: std::collections::BTreeMap<u32, Missing> = std::collections::BTreeMap::new();
+    for mut def in std::mem::take(&mut process.missing) {
+        def.stream = first(def.stream);
+        match missing.entry(def.stream) {
+            std::collections::btree_map::Entry::Vacant(place) => _ = place.insert(def),
+            std::collections::btree_map::Entry::Occupied(mut sum) => sum.get_mut().counters.merge(&def.counters),
+        }
+    }
+    process.missing = missing.into_values().collect();
+    let memory = &mut process.memory.streams;
+    memory.iter_mut().for_each(|used| used.stream = first(used.stream));
+    memory.sort_by_key(|used| used.stream);
+    memory.dedup_by(|next, sum| {
+        let is_same = next.stream == sum.stream;
+        if is_same {
+            sum.known = sum.known.saturating_add(next.known);
+            sum.unaligned = sum.unaligned.saturating_add(next.unaligned);
+        }
+        is_same
+    });
+    aliases
 }
 
 /// Replaces each item's process-local file index by the run's file id; drops items without a valid file.
@@ -327,6 +367,7 @@ impl Tables {
             layouts: Vec::new(),
             layers: Vec::new(),
             details: Details::default(),
+            sites: sites::Merged::default(),
             of_logs: inputs.iter().map(|input| was_log(&input.trace.job.settings)).collect(),
             by_design: inputs
                 .iter()
@@ -337,7 +378,9 @@ impl Tables {
     }
 
     fn process(&mut self, read: Read, node: u32, shift_ns: u64) -> Process {
-        let Read { input, mut blocks, process, .. } = read;
+        let Read { input, mut blocks, mut process, .. } = read;
+        let aliases = without_aliases(&mut process);
+        let sites = self.sites.add(&std::mem::take(&mut process.sites));
         let files: Vec<FileId> = process.files.iter().map(|def| self.file(def)).collect();
         for def in &process.layouts {
             let choice = files.get(def.file as usize).and_then(|&file| self.layouts.get_mut(file.index()));
@@ -348,6 +391,11 @@ impl Tables {
         let mut streams: Vec<Stream> = process.streams.iter().map(|def| self.stream(def, &files, input)).collect();
         streams.sort_by_key(|stream| stream.id);
         streams.dedup_by_key(|stream| stream.id);
+        for (alias, id) in &aliases {
+            if let Ok(at) = streams.binary_search_by_key(id, |stream| stream.id) {
+                streams[at].mask |= 1 << (alias % 64);
+            }
+        }
         self.details.add(&process, &files, &mut streams, &self.ops);
         let views = whole_views(&process);
         let meets = |missing: &Missing| {
@@ -366,6 +414,8 @@ impl Tables {
             ended_by: process.info.ended_by,
             threads: process.threads,
             streams,
+            aliases,
+            sites,
             missing,
             met,
             communicators: process.communicators,
@@ -422,6 +472,7 @@ impl Tables {
         let in_hdf5 = def.flags & stream_flags::IN_HDF5 != 0;
         Stream {
             id: def.id,
+            mask: 1 << (def.id % 64),
             file,
             op,
             nested,

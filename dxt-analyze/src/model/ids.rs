@@ -129,7 +129,11 @@ impl Process {
         // Ids are assigned from 0 up, so the index nearly always equals the id.
         match self.streams.get(id as usize) {
             Some(stream) if stream.id == id => Some(StreamIx(id)),
-            _ => self.streams.binary_search_by_key(&id, |stream| stream.id).ok().map(StreamIx::at),
+            _ => {
+                let alias = self.aliases.binary_search_by_key(&id, |(alias, _)| *alias);
+                let id = alias.ok().and_then(|at| self.aliases.get(at)).map_or(id, |(_, id)| *id);
+                self.streams.binary_search_by_key(&id, |stream| stream.id).ok().map(StreamIx::at)
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use super::cpu_waits::CpuWaits;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::shape::Shape;
+use super::sites::{Site, Sites};
 use super::stream::Stream;
 use super::users::FileRanks;
 use crate::model::content::Content;
@@ -90,6 +91,11 @@ pub struct Process {
     pub threads: Vec<ThreadDef>,
     /// Streams (calls with the same operation, file and caller), sorted by stream id.
     pub streams: Vec<Stream>,
+    /// Stream ids of calls from further call sites, sorted: (id that segments carry, id of the stream in `streams` that has the same operation,
+    /// file and caller).
+    pub aliases: Vec<(u32, u32)>,
+    /// Call sites, sorted by the stream id that segments carry.
+    pub sites: Vec<Site>,
     /// Exact counters of those I/O calls that are not recorded as single calls (segments).
     pub missing: Vec<Missing>,
     /// Exact counters of synchronization calls (MPI calls that are no I/O, see [`Stream::meets`]) that have no segments.
@@ -289,6 +295,8 @@ pub struct Run {
     pub processes: Vec<Process>,
     /// Files that the job used, sorted by name.
     pub files: Vec<File>,
+    /// Call stacks from which calls were made.
+    pub sites: Sites,
     /// HDF5 data sets, sorted by file and path.
     pub data_sets: Vec<DataSet>,
     /// MPI-IO hints, sorted by file and key.

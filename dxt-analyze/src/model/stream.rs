@@ -7,6 +7,8 @@ use super::{FileId, Manner};
 pub struct Stream {
     /// Stream id, which each segment of the stream carries.
     pub id: u32,
+    /// Bits of the stream ids that segments of the stream carry (one for each call site), as in [`trace_format::frame::BlockHead::stream_mask`].
+    pub mask: u64,
     /// File of the calls, as an index into [`crate::model::Run::files`].
     pub file: FileId,
     /// Operation of the calls, as an index into [`crate::model::Run::ops`].

@@ -3,6 +3,7 @@
 use crate::findings::Severity;
 use crate::render::Format;
 use crate::session::Inputs;
+use crate::symbols::DebugDirs;
 use std::path::PathBuf;
 
 /// Options of `report`.
@@ -26,6 +27,9 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
+    /// Directories with debug information
+    #[command(flatten)]
+    pub debug: DebugDirs,
     /// Maximum number of rows in each table; the most important rows are kept
     #[arg(long, default_value_t = 50, value_name = "N")]
     pub top: usize,

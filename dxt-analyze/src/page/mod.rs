@@ -72,7 +72,13 @@ pub fn report(args: &Args, style: &Style, out: &mut dyn Write) -> Result<Exit> {
     }
     let run = crate::session::open(&args.inputs)?;
     // Drawing takes much of the time, so it is skipped if no page is written.
-    let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: target.is_some() }, false)?;
+    let options = Options {
+        layout: args.layout.clone(),
+        top: args.top,
+        draw: target.is_some(),
+        debug_dirs: Some(args.debug.dirs.clone()),
+    };
+    let page = make(&run, &options, false)?;
     if let (Some(target), Some(output)) = (&target, output) {
         target.stream(|out| Ok(out.write_all(page.html.as_bytes())?))?;
         say!("wrote {} ({})", output.display(), units::bytes(page.html.len() as u64));
@@ -122,7 +128,8 @@ impl Report for Page {
 /// # Errors
 /// Fails if the layouts are invalid.
 pub fn page_of(run: &Run, layout: Option<&Path>, top: usize) -> Result<Page> {
-    make(run, &Options { layout: layout.map(Path::to_path_buf), top, draw: true }, false)
+    let layout = layout.map(Path::to_path_buf);
+    make(run, &Options { layout, top, draw: true, debug_dirs: Some(Vec::new()) }, false)
 }
 
 struct Parts<'a> {

@@ -2,6 +2,7 @@
 
 use crate::live;
 use crate::session::Inputs;
+use crate::symbols::DebugDirs;
 use std::path::PathBuf;
 
 /// Options of `serve`
@@ -16,6 +17,9 @@ pub struct Args {
     /// Stripe layouts: `lfs getstripe -y` text, or lines `GLOB size=4M count=8`
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
+    /// Directories with debug information
+    #[command(flatten)]
+    pub debug: DebugDirs,
     /// Show running programs instead of traces, as `live --serve` does; TRACE then names directories with spools (calls recorded so far)
     /// and may be left out
     #[arg(long)]

@@ -57,7 +57,9 @@ pub(super) fn begin(
 }
 
 fn of(run: Run, args: &Args) -> Result<Made> {
-    let page = make(&run, &Options { layout: args.layout.clone(), top: args.top, draw: true }, true)?.html;
+    let debug_dirs = Some(args.debug.dirs.clone());
+    let options = Options { layout: args.layout.clone(), top: args.top, draw: true, debug_dirs };
+    let page = make(&run, &options, true)?.html;
     let layouts = crate::session::layouts(&run, args.layout.as_deref())?;
     Ok(Made { page: page.into(), tiler: Tiler::new(run, layouts) })
 }

@@ -14,6 +14,7 @@ pub mod outliers;
 pub(crate) mod report;
 pub mod scaling;
 pub mod signatures;
+pub mod sites;
 pub mod stripes;
 pub mod summary;
 mod table;
@@ -63,6 +64,8 @@ table::topics! {
         timeline: Timeline at 1;
         /// Access patterns: reads and writes of each process as loops that regenerate them exactly; ranks with equal patterns
         signatures: Signatures at 8;
+        /// Functions and lines of the program that make the calls, and what they cost
+        sites: Sites at 9;
     }
     several runs {
         /// Differences between two runs of a program, and which of them are larger than chance explains

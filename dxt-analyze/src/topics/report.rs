@@ -9,6 +9,7 @@ use crate::render::{Part, Report, View};
 use crate::scan::{Analysis, Lost};
 use crate::shared::groups::{Group, data_groups};
 use crate::shared::totals::StreamTotal;
+use crate::symbols::Symbols;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -24,12 +25,14 @@ pub(crate) struct Options {
     pub(crate) top: usize,
     /// True if a page is made. Otherwise charts and simulations of other layouts are skipped, since findings do not need them.
     pub(crate) draw: bool,
+    /// Directories with debug information; `None` if functions and lines of call sites are not looked up.
+    pub(crate) debug_dirs: Option<Vec<PathBuf>>,
 }
 
 impl Options {
     /// Returns options for computing only findings, without a page.
     pub(crate) fn findings_only(layout: Option<&Path>) -> Self {
-        Self { layout: layout.map(Path::to_path_buf), top: TOP, draw: false }
+        Self { layout: layout.map(Path::to_path_buf), top: TOP, draw: false, debug_dirs: None }
     }
 }
 
@@ -44,6 +47,8 @@ pub(crate) struct Job<'a> {
     pub(crate) certain: Vec<Option<FileLayout>>,
     /// Groups of comparable operations, indexed by [`crate::shared::groups::group_index`].
     pub(crate) groups: Vec<Option<Group>>,
+    /// Functions and lines of call sites; empty if they are not looked up.
+    pub(crate) symbols: Symbols,
 }
 
 impl<'a> Job<'a> {
@@ -53,7 +58,8 @@ impl<'a> Job<'a> {
     /// Returns an error if the layouts are invalid.
     pub(crate) fn new(run: &'a Run, options: &'a Options) -> Result<Self> {
         let layouts = crate::session::layouts(run, options.layout.as_deref())?;
-        Ok(Self { run, options, certain: certain(layouts.clone()), layouts, groups: data_groups(run) })
+        let symbols = options.debug_dirs.as_ref().map(|dirs| Symbols::of(&run.sites, dirs)).unwrap_or_default();
+        Ok(Self { run, options, certain: certain(layouts.clone()), layouts, groups: data_groups(run), symbols })
     }
 
     pub(crate) fn layout(&self) -> Option<&Path> {

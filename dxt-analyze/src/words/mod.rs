@@ -12,6 +12,7 @@ pub(crate) mod outliers;
 pub(crate) mod outside;
 pub(crate) mod shape;
 pub(crate) mod signatures;
+pub(crate) mod sites;
 pub(crate) mod stripes;
 pub(crate) mod units;
 pub(crate) mod verdict;

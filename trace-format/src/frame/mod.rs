@@ -20,7 +20,7 @@ pub const FRAME_MAGIC: [u8; 4] = *b"\xd7FRM";
 /// Major version of the format; readers refuse files with a larger one.
 pub const VERSION_MAJOR: u16 = 1;
 /// Minor version of the format, raised for additions that older readers may ignore.
-pub const VERSION_MINOR: u16 = 3;
+pub const VERSION_MINOR: u16 = 4;
 
 /// Size of [`FileHeader`] in bytes.
 pub const FILE_HEADER_BYTES: usize = 64;

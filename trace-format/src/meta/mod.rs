@@ -11,6 +11,7 @@ mod metered;
 mod mpi_io;
 mod process;
 mod processor;
+mod sites;
 mod views;
 mod whole;
 
@@ -24,6 +25,7 @@ pub use process::{
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
 pub use processor::{CpuSample, ProcessorDef, ThreadTimes};
+pub use sites::{FrameDef, ModuleDef, SitesDef, StreamSite};
 pub use views::{DimensionDef, ViewDef};
 pub use whole::{Order, WholeDef};
 

@@ -6,6 +6,7 @@ use super::data_sets::{ChunkDef, DataSetDef};
 use super::memory::MemoryDef;
 use super::mpi_io::{DatatypeExtents, DatatypeUse, HintDef};
 use super::processor::ProcessorDef;
+use super::sites::SitesDef;
 use super::views::ViewDef;
 use super::whole::WholeDef;
 use crate::coded::coded;
@@ -36,6 +37,7 @@ mod tag {
     pub(super) const VIEWS: u16 = 18;
     pub(super) const PROCESSOR: u16 = 19;
     pub(super) const CHUNKS: u16 = 20;
+    pub(super) const SITES: u16 = 21;
 }
 
 /// Clock with which the times of segments were read.
@@ -331,6 +333,9 @@ pub struct Process {
     /// CPUs on which the process may run, and the times that its threads ran on a CPU or waited for one.
     #[serde(skip_serializing_if = "ProcessorDef::is_none")]
     pub processor: ProcessorDef,
+    /// Call sites: the call stacks from which the streams' calls were made.
+    #[serde(skip_serializing_if = "SitesDef::is_none")]
+    pub sites: SitesDef,
 }
 
 impl Reduction {
@@ -386,7 +391,8 @@ impl Process {
             + heat
             + sets
             + samples
-            + chunks) as u64
+            + chunks
+            + self.sites.held_bytes()) as u64
     }
 
     /// Encodes the process block as a list of tagged sections.
@@ -421,6 +427,9 @@ impl Process {
             codec::section(tag::PROCESSOR, &self.processor, &mut out);
         }
         codec::list_section(tag::CHUNKS, &self.chunks, &mut out);
+        if !self.sites.is_none() {
+            codec::section(tag::SITES, &self.sites, &mut out);
+        }
         out
     }
 
@@ -461,6 +470,7 @@ impl Process {
                 tag::PROCESSOR => process.processor = codec::value("the use of the processors", bytes, offset, meter)?,
                 tag::VIEWS => process.views = codec::value("file views", bytes, offset, meter)?,
                 tag::CHUNKS => process.chunks = codec::value("chunks of data sets", bytes, offset, meter)?,
+                tag::SITES => process.sites = codec::value("call sites", bytes, offset, meter)?,
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,

@@ -4,7 +4,9 @@
 //! reader that finds no complete record continues 8 bytes further.
 
 use crate::frame::crc;
-use crate::meta::{CommunicatorDef, CpuSample, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
+use crate::meta::{
+    CommunicatorDef, CpuSample, FileDef, FrameDef, LayoutDef, Selection, StreamDef, StreamSite, ThreadDef,
+};
 
 /// Magic number in the first four bytes of a journal record; stored last.
 pub const RECORD_MAGIC: u32 = u32::from_le_bytes(*b"dxtJ");
@@ -39,6 +41,12 @@ pub mod kind {
     pub const SHAPE: u32 = 11;
     /// Sample of a thread's use of the processors: times that the thread ran on a CPU or waited for one.
     pub const CPU_SAMPLE: u32 = 12;
+    /// Module (executable or shared library) that call sites refer to.
+    pub const MODULE: u32 = 13;
+    /// Frame of the call stacks from which calls were made.
+    pub const FRAME: u32 = 14;
+    /// Call site of a stream (operation on a file).
+    pub const STREAM_SITE: u32 = 15;
 }
 
 /// Sample of a thread's use of the processors: times on a CPU and waiting for one, as sums since the thread's start.
@@ -207,6 +215,38 @@ pub fn shape(shape: Shape) -> [u8; 24] {
     out
 }
 
+/// Size of the part of a module record's payload before the build id, in bytes.
+pub const MODULE_BYTES: usize = 8;
+
+/// Encodes the part of a module record's payload before the build id of `build_id_bytes` bytes; the caller appends the build id and the path.
+#[must_use]
+pub fn module(number: u32, build_id_bytes: usize) -> [u8; MODULE_BYTES] {
+    let mut out = [0; MODULE_BYTES];
+    out[..4].copy_from_slice(&number.to_le_bytes());
+    out[4..].copy_from_slice(&(build_id_bytes as u32).to_le_bytes());
+    out
+}
+
+/// Encodes the payload of a frame record.
+#[must_use]
+pub fn frame(number: u32, frame: FrameDef) -> [u8; 24] {
+    let mut out = [0; 24];
+    out[..4].copy_from_slice(&number.to_le_bytes());
+    out[4..8].copy_from_slice(&frame.caller.to_le_bytes());
+    out[8..12].copy_from_slice(&frame.module.to_le_bytes());
+    out[16..].copy_from_slice(&frame.address.to_le_bytes());
+    out
+}
+
+/// Encodes the payload of a record of a stream's call site.
+#[must_use]
+pub fn stream_site(site: StreamSite) -> [u8; 8] {
+    let mut out = [0; 8];
+    out[..4].copy_from_slice(&site.stream.to_le_bytes());
+    out[4..].copy_from_slice(&site.frame.to_le_bytes());
+    out
+}
+
 /// Encodes the payload of a record of a thread's use of the processors.
 #[must_use]
 pub fn cpu_sample(sample: &ThreadSample) -> [u8; 48] {
@@ -224,11 +264,14 @@ pub fn cpu_sample(sample: &ThreadSample) -> [u8; 48] {
 #[cfg(all(feature = "read", feature = "write"))]
 pub(super) mod read {
     use super::{
-        DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MOST_PAYLOAD, RECORD_BYTES, RECORD_MAGIC,
-        Shape, ThreadSample, record_bytes,
+        DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MODULE_BYTES, MOST_PAYLOAD, RECORD_BYTES,
+        RECORD_MAGIC, Shape, ThreadSample, record_bytes,
     };
     use crate::frame::crc;
-    use crate::meta::{CommunicatorDef, CpuSample, FileDef, LayoutDef, Selection, StreamDef, ThreadDef};
+    use crate::meta::{
+        CommunicatorDef, CpuSample, FileDef, FrameDef, LayoutDef, ModuleDef, Selection, StreamDef, StreamSite,
+        ThreadDef,
+    };
     use crate::spool::parts::{u16_at, u32_at, u64_at};
 
     /// Maximum number of bytes read for failing checksums, as a multiple of the journal's length. A killed process leaves at most one
@@ -345,6 +388,23 @@ pub(super) mod read {
         }
     }
 
+    /// Decodes a module record; returns the module's number and the module.
+    pub(in crate::spool) fn module(payload: &[u8]) -> (u32, ModuleDef) {
+        let rest = payload.get(MODULE_BYTES..).unwrap_or_default();
+        let (build_id, path) = rest.split_at_checked(u32_at(payload, 4) as usize).unwrap_or((&[], rest));
+        (u32_at(payload, 0), ModuleDef { path: path.to_vec(), build_id: build_id.to_vec() })
+    }
+
+    /// Decodes a frame record; returns the frame's number and the frame.
+    pub(in crate::spool) fn frame(payload: &[u8]) -> (u32, FrameDef) {
+        let (caller, module, address) = (u32_at(payload, 4), u32_at(payload, 8), u64_at(payload, 16));
+        (u32_at(payload, 0), FrameDef { caller, module, address })
+    }
+
+    pub(in crate::spool) fn stream_site(payload: &[u8]) -> StreamSite {
+        StreamSite { stream: u32_at(payload, 0), frame: u32_at(payload, 4) }
+    }
+
     pub(in crate::spool) fn cpu_sample(payload: &[u8]) -> ThreadSample {
         let sums = CpuSample {
             time_ns: 0,
@@ -370,6 +430,7 @@ pub(super) mod read {
 #[cfg(all(test, feature = "read", feature = "write"))]
 mod tests {
     use super::*;
+    use crate::meta::ModuleDef;
 
     fn put(journal: &mut Vec<u8>, kind: u32, payload: &[u8]) {
         journal.extend_from_slice(&record_header(kind, payload));
@@ -436,6 +497,13 @@ mod tests {
         }
         let def = Shape { data_set: 7, dimensions: 2, elements: 1 << 40, since: 1 << 50 };
         assert_eq!(read::shape(&shape(def)), def);
+        let def = ModuleDef { path: b"/lib/a.so".to_vec(), build_id: vec![1, 2, 3] };
+        let payload = [module(4, 3).as_slice(), &def.build_id, &def.path].concat();
+        assert_eq!(read::module(&payload), (4, def));
+        let def = FrameDef { caller: 1, module: 2, address: 1 << 40 };
+        assert_eq!(read::frame(&frame(5, def)), (5, def));
+        let def = StreamSite { stream: 6, frame: 7 };
+        assert_eq!(read::stream_site(&stream_site(def)), def);
         let sums = CpuSample { time_ns: 0, run_ns: 1 << 40, wait_ns: 3, voluntary: 4, involuntary: 5 };
         let def = ThreadSample { tid: 1, knows_waits: true, ticks: 2, sums };
         assert_eq!(read::cpu_sample(&cpu_sample(&def)), def);

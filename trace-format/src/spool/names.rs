@@ -4,7 +4,9 @@ use super::MOST_NOTES;
 use super::journal::{DataSet, DataSetStream, Shape, ThreadSample, kind, read as journal};
 use crate::error::Result;
 use crate::limits;
-use crate::meta::{CommunicatorDef, FileDef, Job, LayoutDef, Process, StreamDef, ThreadDef};
+use crate::meta::{
+    CommunicatorDef, FileDef, FrameDef, Job, LayoutDef, ModuleDef, Process, SitesDef, StreamDef, StreamSite, ThreadDef,
+};
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,6 +38,12 @@ pub struct Names {
     pub data_set_streams: BTreeMap<u32, DataSetStream>,
     /// Shapes (extents) that data sets had each time they were opened or created, by data set number, in order of time.
     pub shapes: BTreeMap<u32, Vec<Shape>>,
+    /// Modules that call sites refer to, by number.
+    pub modules: BTreeMap<u32, ModuleDef>,
+    /// Frames of call stacks, by number.
+    pub frames: BTreeMap<u32, FrameDef>,
+    /// Call sites of streams (operations on files), by stream id: number of the frame.
+    pub stream_sites: BTreeMap<u32, u32>,
     /// Samples of the use of the processors by threads, in the order of the journal's records.
     pub cpu_samples: Vec<ThreadSample>,
     /// Descriptions of the kinds of events that the tracer only counts, in the order of the counters in the spool's header.
@@ -78,6 +86,31 @@ impl Names {
         }
         self.paths -= forgotten;
         forgotten as u64
+    }
+
+    /// Returns the call sites of streams (operations on files), with numbers as indices; missing modules and frames are empty.
+    pub(super) fn sites(&mut self) -> SitesDef {
+        let (modules, frames) = (std::mem::take(&mut self.modules), std::mem::take(&mut self.frames));
+        let mut sites = SitesDef::default();
+        // Numbers are below the limits, and nearly all are there.
+        let most = |last: Option<(&u32, usize)>| last.map_or(0, |(&number, most)| (number as usize + 1).min(most));
+        sites
+            .modules
+            .resize(most(modules.keys().last().map(|last| (last, limits::SPOOL_MODULES))), ModuleDef::default());
+        sites.frames.resize(most(frames.keys().last().map(|last| (last, limits::SPOOL_FRAMES))), FrameDef::default());
+        for (number, module) in modules {
+            if let Some(place) = sites.modules.get_mut(number as usize) {
+                *place = module;
+            }
+        }
+        for (number, frame) in frames {
+            if let Some(place) = sites.frames.get_mut(number as usize) {
+                *place = frame;
+            }
+        }
+        let site = |(&stream, &frame): (&u32, &u32)| StreamSite { stream, frame };
+        sites.streams = self.stream_sites.iter().map(site).collect();
+        sites
     }
 
     /// Returns the definition of the operation with operation code `code`.
@@ -150,6 +183,18 @@ impl Names {
                     }
                     shapes.push(shape);
                 }
+            }
+            kind::MODULE => {
+                let (number, def) = journal::module(payload);
+                insert(&mut self.modules, limits::SPOOL_MODULES, number, def);
+            }
+            kind::FRAME => {
+                let (number, def) = journal::frame(payload);
+                insert(&mut self.frames, limits::SPOOL_FRAMES, number, def);
+            }
+            kind::STREAM_SITE => {
+                let StreamSite { stream, frame } = journal::stream_site(payload);
+                insert(&mut self.stream_sites, limits::SPOOL_STREAMS, stream, frame);
             }
             kind::CPU_SAMPLE if self.cpu_samples.len() < limits::SPOOL_CPU_SAMPLES => {
                 self.cpu_samples.push(journal::cpu_sample(payload));

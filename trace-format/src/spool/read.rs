@@ -110,6 +110,8 @@ impl Spool {
             threads.push((thread, pieces));
         }
         let mut process = std::mem::take(&mut journal.process);
+        process.sites = journal.sites();
+        process.sites.retain(|stream| used.contains(&stream));
         let recorded: BTreeSet<u32> = threads.iter().map(|(index, _)| *index).collect();
         process.threads = journal.threads.into_values().filter(|def| recorded.contains(&def.index)).collect();
         let missing = counters.into_iter().map(|(stream, (counters, _))| Missing { stream, counters });

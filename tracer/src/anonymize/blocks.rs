@@ -5,7 +5,7 @@ use super::{fingerprint, hash, is_on, path, word};
 use trace_format::meta::{DataSetDef, HintDef, Job, JobInfo, Mount, Process, ProcessInfo};
 
 /// Settings stored in clear text: their values are numbers or fixed words. Values of other settings may contain names and are hashed.
-const PLAIN_SETTINGS: [&str; 19] = [
+const PLAIN_SETTINGS: [&str; 20] = [
     "DXT_ENABLE",
     "DXT_COUNTERS_FILES",
     "DXT_BUFFER_MAX",
@@ -13,6 +13,7 @@ const PLAIN_SETTINGS: [&str; 19] = [
     "DXT_OVERFLOW",
     "DXT_TRACE_MODE",
     "DXT_LIVE",
+    "DXT_SITES",
     "DXT_RANKS",
     "DXT_LAYERS",
     "DXT_MIN_SIZE",
@@ -161,7 +162,10 @@ pub(crate) fn process(process: &mut Process) {
         communicators: _,
         memory: _,
         processor: _,
+        sites,
     } = process;
+    // Recorded only without anonymization: addresses in modules with build ids say which program it is.
+    *sites = trace_format::meta::SitesDef::default();
     for HintDef { file: _, origin: _, key, value } in hints {
         if !KNOWN_HINTS.iter().any(|known| key.starts_with(known)) {
             *key = word(key).into_bytes();

@@ -79,6 +79,8 @@ pub(crate) struct Config {
     pub(crate) mem_align: usize,
     /// True if recorded calls get start and end times (`DXT_TIMING`).
     pub(crate) timing: bool,
+    /// True if the places in the program that make calls are recorded (`DXT_SITES`).
+    pub(crate) sites: bool,
     pub(crate) flush: FlushMode,
     /// Verbosity: 0 is quiet, 1 reports the files written, 2 reports more.
     pub(crate) verbose: u8,
@@ -106,6 +108,12 @@ impl Config {
         self.spool != Spool::Off && !is_scarce
     }
 
+    /// True if the places in the program that make calls are recorded: not in counters mode, whose memory is bounded by the number of files,
+    /// and not where names must not leave the process.
+    pub(crate) fn records_sites(&self) -> bool {
+        self.sites && self.mode == Mode::Trace && self.site.anonymize.is_empty()
+    }
+
     /// Returns the settings that affect a trace's content, as pairs (variable, value), to be stored in the trace.
     pub(crate) fn describe(&self) -> Vec<(String, String)> {
         let mut all = match self.mode {
@@ -129,6 +137,9 @@ impl Config {
         }
         if !self.timing {
             all.push(("DXT_TIMING".to_owned(), "off".to_owned()));
+        }
+        if !self.sites {
+            all.push(("DXT_SITES".to_owned(), "off".to_owned()));
         }
         if self.live {
             all.push(("DXT_LIVE".to_owned(), "1".to_owned()));
@@ -223,6 +234,11 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         }
         Some(value) => return Err(bad("DXT_TIMING", value, "on or off")),
     };
+    let sites = match environment.get(c"DXT_SITES") {
+        None | Some(b"" | b"on") => true,
+        Some(b"off") => false,
+        Some(value) => return Err(bad("DXT_SITES", value, "on or off")),
+    };
     let flush = match environment.get(c"DXT_FLUSH") {
         None | Some(b"" | b"auto") => FlushMode::Auto,
         Some(b"collective") => FlushMode::Collective,
@@ -273,6 +289,7 @@ pub(crate) fn read(environment: &impl Environment) -> Result<Option<Config>, Bad
         live,
         mem_align,
         timing,
+        sites,
         flush,
         verbose,
         file,

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 pub(super) const FROM_ENVIRONMENT: [&CStr; 2] = [c"DXT_CONFIG", c"DXT_SECCOMP"];
 
 /// Variables that a configuration file may set: all known variables except [`FROM_ENVIRONMENT`].
-pub(super) const VARIABLES: [&CStr; 37] = [
+pub(super) const VARIABLES: [&CStr; 38] = [
     c"DXT_ENABLE",
     c"DXT_ENABLE_IO_TRACE",
     c"DXT_DISABLE_IO_TRACE",
@@ -21,6 +21,7 @@ pub(super) const VARIABLES: [&CStr; 37] = [
     c"DXT_SPOOL",
     c"DXT_SPOOL_ID",
     c"DXT_LIVE",
+    c"DXT_SITES",
     c"DXT_TIMING",
     c"DXT_MEM_ALIGN",
     c"DXT_FLUSH",

@@ -4,6 +4,7 @@ use super::counted;
 use crate::record;
 use crate::registry::memory::Costs;
 use crate::registry::{self, DATATYPE_COUNTS, File, Hint, Use, View, Viewed};
+use crate::sites;
 use std::collections::BTreeMap;
 use trace_format::StreamId;
 use trace_format::columns::TickScale;
@@ -27,12 +28,16 @@ pub(super) fn add_views(process: &mut Process) {
     process.views = registry::views().filter_map(of_view).collect();
 }
 
-/// Adds to a process's record the details of all its files and streams: data sets, hints, datatypes, views.
+/// Adds to a process's record the details of all its files and streams: data sets, hints, datatypes, call sites.
 pub(super) fn add(process: &mut Process) {
     add_data_sets(process);
     let number_of = numbers(process);
     let number = |file: &'static File| number_of.get(&std::ptr::from_ref(file)).copied();
     process.hints = hints(number);
+    process.sites = sites::definitions(process.streams.iter().filter_map(|def| {
+        let stream = registry::stream_by_id(StreamId(def.id))?;
+        Some((def.id, stream.site))
+    }));
     if process.streams.iter().any(is_meeting) {
         process.communicators = crate::mpi::communicators::definitions();
     }

@@ -4,10 +4,9 @@
 
 use crate::environment::Variables;
 use crate::notes::Note;
-use crate::real::global;
 use crate::record::{self, State};
 use crate::{errno, lifecycle, sys, tls};
-use std::ffi::{c_char, c_int, c_long};
+use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// True once a thread has started the library or is about to start it.
@@ -77,9 +76,7 @@ fn is_first_thread() -> bool {
 /// Returns main's arguments as the kernel put them on the stack: argument count, arguments, null, environment (System V ABI, 3.4.1). The
 /// dynamic linker provides the address. `None` if the stack looks different.
 fn arguments() -> Option<(c_int, *const *const c_char, *const *const c_char)> {
-    let variable = global!("__libc_stack_end");
-    // SAFETY: null, or the dynamic linker's variable: a pointer.
-    let start = unsafe { variable.cast::<*const c_long>().as_ref() }?;
+    let start = crate::real::stack_end();
     // SAFETY: null, or the start of the stack.
     let count = *unsafe { start.as_ref() }?;
     let argc = c_int::try_from(count).ok().filter(|argc| (1..1 << 20).contains(argc))?;

@@ -36,8 +36,9 @@ OURS(__isoc23_vwscanf, (const wchar_t *, va_list))
 OURS(__vfwprintf_chk, (stream *, int, const wchar_t *, va_list))
 OURS(__vwprintf_chk, (int, const wchar_t *, va_list))
 
+/* Their code has a section of its own, so that the call site of a hook that they call is known to be theirs (sites/mod.rs). */
 #define VARIADIC(name, parameters, call)                                                                              \
-    int dxt_##name parameters;                                                                                        \
+    int dxt_##name parameters __attribute__((section("dxt_variadic")));                                               \
     int dxt_##name parameters {                                                                                       \
         va_list list;                                                                                                 \
         va_start(list, format);                                                                                       \
@@ -94,3 +95,12 @@ OURS(execve, (const char *, char *const[], char *const[]))
 EXECL(execl, (void)0, execv(path, argv))
 EXECL(execlp, (void)0, execvp(path, argv))
 EXECL(execle, char *const *variables = va_arg(list, char *const *), execve(path, argv, variables))
+
+/* Bounds of the section above, which the linker defines. */
+extern const char __start_dxt_variadic[] __attribute__((visibility("hidden")));
+extern const char __stop_dxt_variadic[] __attribute__((visibility("hidden")));
+
+int dxt_is_variadic(size_t address);
+int dxt_is_variadic(size_t address) {
+    return address >= (size_t)__start_dxt_variadic && address < (size_t)__stop_dxt_variadic;
+}

@@ -2,6 +2,7 @@
 //! defined in Rust; so each name is a jump to C that preserves registers and stack, which hold the arguments.
 #![expect(unsafe_code, reason = "naked functions")]
 
+#[cfg(target_arch = "aarch64")]
 use std::arch::naked_asm;
 
 macro_rules! variadic {
@@ -19,7 +20,7 @@ macro_rules! variadic {
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
         pub(crate) unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
-            naked_asm!("jmp {target}", target = sym $target);
+            $crate::real::enter!($target, $crate::tls::VARIADIC_CALLER);
             #[cfg(target_arch = "aarch64")]
             naked_asm!("b {target}", target = sym $target);
         }

@@ -58,6 +58,19 @@ pub(crate) fn is_secure() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
+/// Returns the address of _dl_find_object(3), which finds the module of an address without a lock; null before glibc 2.35.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn find_object() -> *mut std::ffi::c_void {
+    global!("_dl_find_object")
+}
+
+/// Returns the end of the main thread's stack when the program started, where the kernel has put the arguments; null if unknown.
+pub(crate) fn stack_end() -> *const std::ffi::c_long {
+    let variable = global!("__libc_stack_end");
+    // SAFETY: null, or the dynamic linker's variable: a pointer.
+    unsafe { variable.cast::<*const std::ffi::c_long>().as_ref() }.copied().unwrap_or(std::ptr::null())
+}
+
 /// Neutral return value of a wrapped function that the C library lacks, by type; -1 would be wrong for some types.
 pub(crate) trait Nothing {
     const NOTHING: Self;
@@ -151,22 +164,54 @@ macro_rules! hooks {
         /// Callers must meet the requirements of the wrapped function; the arguments are passed on unchanged.
         #[cfg_attr(not(any(dxt_static, miri)), unsafe(no_mangle))]
         #[cfg_attr(dxt_static, unsafe(export_name = concat!("__wrap_", stringify!($name))))]
+        #[cfg_attr(target_arch = "x86_64", unsafe(naked))]
         pub(crate) unsafe extern "C" fn $name($($arg: $type),*) -> $ret {
-            let address = slots::$name.0.address();
-            if address.is_null() {
-                return $crate::real::hooks!(@missing $small $missing, $($arg),*);
+            unsafe extern "C" fn body($($arg: $type),*) -> $ret {
+                let address = slots::$name.0.address();
+                if address.is_null() {
+                    return $crate::real::hooks!(@missing $small $missing, $($arg),*);
+                }
+                // SAFETY: the symbol of this name has this C type.
+                let function = unsafe {
+                    std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
+                };
+                // SAFETY: passes the caller's own arguments, or arguments that stand for them; the caller promised to meet this function's requirements.
+                let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
+                $body
             }
-            // SAFETY: the symbol of this name has this C type.
-            let function = unsafe {
-                std::mem::transmute::<*mut std::ffi::c_void, unsafe extern "C" fn($($type),*) -> $ret>(address)
-            };
-            // SAFETY: passes the caller's own arguments, or arguments that stand for them; the caller promised to meet this function's requirements.
-            let $real = move |$($arg: $type),*| -> $ret { unsafe { function($($arg),*) } };
-            $body
+            #[cfg(target_arch = "x86_64")]
+            $crate::real::enter!(body);
+            // SAFETY: passes the caller's own arguments.
+            #[cfg(not(target_arch = "x86_64"))]
+            unsafe { body($($arg),*) }
         }
     };
 }
 pub(crate) use hooks;
+
+/// Body of a naked function: notes the place from which it was called in the thread's block ([`crate::sites`]), and jumps to the function
+/// `$body`, with stack and arguments unchanged.
+#[cfg(target_arch = "x86_64")]
+macro_rules! enter {
+    ($body:path) => {
+        $crate::real::enter!($body, $crate::tls::CALLER)
+    };
+    ($body:path, $place:expr) => {
+        // r10 and r11 hold no argument, and belong to the called function (System V ABI, 3.2.3).
+        std::arch::naked_asm!(
+            "mov r11, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
+            "mov r10, qword ptr [rsp]",
+            "mov qword ptr fs:[r11 + {place}], r10",
+            "mov qword ptr fs:[r11 + {place} + 8], rsp",
+            "mov qword ptr fs:[r11 + {place} + 16], rbp",
+            "jmp {body}",
+            place = const $place,
+            body = sym $body,
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use enter;
 
 /// Compiles only if both functions have the same type. Ensures that a wrapped function has the type that the libc crate declares.
 pub(crate) const fn same_type<F: Copy>(_ours: F, _theirs: F) {}

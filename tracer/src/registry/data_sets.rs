@@ -10,13 +10,14 @@ use crate::anonymize;
 use crate::budget::{FILE_BYTES, STREAM_BYTES};
 use crate::memory::{Bytes, Record, Table};
 use crate::ops::Op;
+use crate::sites::Site;
 use crate::spool::journal;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{Selection, path_hash};
 use trace_format::segment::StreamId;
 use trace_format::spool::journal::{DataSetStream, Shape};
 
-const BUCKETS: usize = 1 << 12;
+const BUCKETS: usize = 1 << 11;
 /// Maximum number of dimensions of an HDF5 data set (`H5S_MAX_RANK`).
 const MAX_RANK: usize = 32;
 
@@ -57,12 +58,13 @@ pub(crate) struct DataSet {
 // SAFETY: `next` points to another record that is never changed or moved.
 unsafe impl Sync for DataSet {}
 
-/// Stream of an HDF5 data set (calls with the same operation, flags and kind of selection), with counts of selected elements.
+/// Stream of an HDF5 data set (calls with the same operation, flags, kind of selection and call site), with counts of selected elements.
 pub(crate) struct Use {
     data_set: u32,
     op: u16,
     flags: u8,
     selection: Option<Selection>,
+    site: Site,
     stream: u32,
     selections: [AtomicU64; Selection::COUNT],
     elements: AtomicU64,
@@ -260,10 +262,16 @@ impl DataSet {
         })
     }
 
-    /// Returns the ID of the stream (calls with the same operation and flags) of `op` on the data set, and adds `transfer` to the stream's
-    /// counts; `None` if the table is full.
-    pub(crate) fn stream_of(&self, op: &Op, within: Within, transfer: Option<Transfer>) -> Option<StreamId> {
-        let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection))?;
+    /// Returns the ID of the stream (calls with the same operation and flags) of `op` on the data set from `site`, and adds `transfer` to
+    /// the stream's counts; `None` if the table is full.
+    pub(crate) fn stream_of(
+        &self,
+        op: &Op,
+        within: Within,
+        transfer: Option<Transfer>,
+        site: Site,
+    ) -> Option<StreamId> {
+        let one = self.use_of(op, within.flags(), transfer.map(|transfer| transfer.selection), site)?;
         if let Some(transfer) = transfer {
             one.selections[transfer.selection as usize].fetch_add(1, Ordering::Relaxed);
             one.elements.fetch_add(transfer.elements, Ordering::Relaxed);
@@ -271,19 +279,20 @@ impl DataSet {
         Some(StreamId(one.stream))
     }
 
-    fn use_of(&self, op: &Op, flags: u8, selection: Option<Selection>) -> Option<&'static Use> {
+    fn use_of(&self, op: &Op, flags: u8, selection: Option<Selection>, site: Site) -> Option<&'static Use> {
         loop {
             let head = self.uses.load(Ordering::Acquire);
-            let wanted = (op.code(), flags, selection);
-            if let Some(one) = self.uses().find(|one| (one.op, one.flags, one.selection) == wanted) {
+            let wanted = (op.code(), flags, selection, site);
+            if let Some(one) = self.uses().find(|one| (one.op, one.flags, one.selection, one.site) == wanted) {
                 return Some(one);
             }
-            let stream = add_apart(self.file, op, flags)?.0;
+            let stream = add_apart(self.file, op, flags, site)?.0;
             let (_, one) = USES.push(Use {
                 data_set: self.number(),
                 op: op.code(),
                 flags,
                 selection,
+                site,
                 stream,
                 selections: [const { AtomicU64::new(0) }; Selection::COUNT],
                 elements: AtomicU64::new(0),
@@ -335,12 +344,12 @@ mod tests {
         assert!(!std::ptr::eq(other, set));
         let outside = Within::new(false, false);
         let transfer = Transfer { selection: Selection::Points, elements: 3, bytes: 24 };
-        let write = set.stream_of(&HDF5_WRITE, outside, Some(transfer)).unwrap();
-        assert_eq!(set.stream_of(&HDF5_WRITE, outside, Some(transfer)), Some(write));
-        assert_ne!(set.stream_of(&HDF5_READ, outside, None), Some(write));
+        let write = set.stream_of(&HDF5_WRITE, outside, Some(transfer), 0).unwrap();
+        assert_eq!(set.stream_of(&HDF5_WRITE, outside, Some(transfer), 0), Some(write));
+        assert_ne!(set.stream_of(&HDF5_READ, outside, None, 0), Some(write));
         let all = Transfer { selection: Selection::All, ..transfer };
-        assert_ne!(set.stream_of(&HDF5_WRITE, outside, Some(all)), Some(write));
-        assert_ne!(other.stream_of(&HDF5_WRITE, outside, None), Some(write));
+        assert_ne!(set.stream_of(&HDF5_WRITE, outside, Some(all), 0), Some(write));
+        assert_ne!(other.stream_of(&HDF5_WRITE, outside, None, 0), Some(write));
         assert!(std::ptr::eq(stream_by_id(write).unwrap().file, file));
         let one = set.uses().find(|one| one.stream() == write.0).unwrap();
         assert_eq!((one.selections()[Selection::Points as usize], one.elements()), (2, 6));

@@ -11,7 +11,7 @@ use crate::memory::{Bytes, Record, Table};
 use crate::notes::Note;
 use crate::ops::FREQUENT;
 use crate::spool::journal;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::{FileDef, LayoutMoment, path_hash};
 
 /// Path of the pseudo-file on which MPI collective calls are recorded, since they have no file.
@@ -162,7 +162,7 @@ fn record_of(path: &[u8], identity: Identity) -> Option<&'static File> {
             reported,
             hash: path_hash(reported),
             identity: KnownIdentity::new(identity),
-            frequent: [const { AtomicU32::new(0) }; Within::COUNT * FREQUENT],
+            frequent: [const { AtomicU64::new(0) }; Within::COUNT * FREQUENT],
             streams: AtomicPtr::new(std::ptr::null_mut()),
             profiles: profiles::none(),
             layouts: [const { AtomicPtr::new(std::ptr::null_mut()) }; 2],

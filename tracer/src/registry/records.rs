@@ -7,6 +7,7 @@ use super::memory::Memory;
 use super::profiles::Profiled;
 use super::stream::Within;
 use crate::ops::{FREQUENT, Role};
+use crate::sites::Site;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use trace_format::meta::{FileKind, LayoutSource};
 use trace_format::op::Layer;
@@ -83,8 +84,9 @@ pub(crate) struct File {
     pub(crate) hash: u64,
     /// Result of fstat(2) when the file was first seen.
     pub(crate) identity: KnownIdentity,
-    /// Stream IDs + 1 of the most frequent operations (0 if there is no stream yet), separately for each combination of [`Within`].
-    pub(crate) frequent: [AtomicU32; Within::COUNT * FREQUENT],
+    /// Stream IDs + 1 of the most frequent operations from their first call site (0 if there is no stream yet), with that call site in the
+    /// upper half, separately for each combination of [`Within`].
+    pub(crate) frequent: [AtomicU64; Within::COUNT * FREQUENT],
     /// List of the file's streams (calls with the same operation and flags), newest first.
     pub(crate) streams: AtomicPtr<Stream>,
     /// Access profiles of the file, one per I/O layer, in counters mode.
@@ -112,7 +114,7 @@ pub(crate) struct LayoutText {
     pub(crate) bytes: &'static [u8],
 }
 
-/// Stream: segments (records of calls) with the same file, operation, flags and errno. Created once; only its atomics change.
+/// Stream: segments (records of calls) with the same file, operation, flags, errno and call site. Created once; only its atomics change.
 pub(crate) struct Stream {
     /// ID of this stream (calls with the same file, operation and flags), which is its index in the table of streams.
     pub(crate) id: AtomicU64,
@@ -123,6 +125,8 @@ pub(crate) struct Stream {
     pub(crate) flags: u8,
     /// Errno of the calls, in a stream of failed calls.
     pub(crate) errno: u16,
+    /// Place from which the program makes the calls; 0 if unknown.
+    pub(crate) site: Site,
     pub(crate) layer: Layer,
     /// Role of the stream's calls in access profiles (read, write or none).
     pub(crate) role: Role,

@@ -10,12 +10,14 @@ use crate::budget::STREAM_BYTES;
 use crate::config;
 use crate::memory::{Lent, Record, Table};
 use crate::ops::{FREQUENT, Op};
+use crate::sites::{self, Site};
 use crate::spool::journal;
+use crate::tls::Thread;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::Segment;
 use trace_format::counters::{Counters, Previous};
-use trace_format::meta::{StreamDef, stream_flags};
+use trace_format::meta::{StreamDef, StreamSite, stream_flags};
 use trace_format::segment::{MAX_STREAMS, StreamId};
 
 // SAFETY: a record is found only once it is complete.
@@ -102,29 +104,81 @@ pub(crate) fn by_id(id: StreamId) -> Option<&'static Stream> {
     STREAMS.get(id.0 as usize)
 }
 
-/// Returns the ID of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]), created if absent; `None` if the table is
-/// full. `within`: libraries that the calls are nested in.
+/// Returns the ID of the stream of calls of `op` on `file` with `marks` (bits of [`stream_flags`]) from `site`, created if absent; `None` if
+/// the table is full. `within`: libraries that the calls are nested in.
 #[inline(always)]
-pub(crate) fn id_of(file: &'static File, op: &'static Op, within: Within, marks: u8) -> Option<StreamId> {
-    let add = || find_or_add(file, op, marks | within.flags(), 0);
-    let Some(place) = op.frequent().filter(|_| marks == 0) else { return add() };
-    let known = &file.frequent[within.place(place)];
-    match known.load(Ordering::Relaxed) {
-        0 => add().inspect(|id| known.store(id.0 + 1, Ordering::Relaxed)),
-        id => Some(StreamId(id - 1)),
+pub(crate) fn id_of(
+    thread: &Thread,
+    file: &'static File,
+    op: &'static Op,
+    within: Within,
+    marks: u8,
+    site: Site,
+) -> Option<StreamId> {
+    let Some(place) = op.frequent().filter(|_| marks == 0) else {
+        return less_frequent(thread, file, op, within, marks, site);
+    };
+    let known = file.frequent[within.place(place)].load(Ordering::Relaxed);
+    // The first call site is stored above the stream's ID plus one; what is left of it at the same call site fits into 24 bits.
+    let id = (known ^ u64::from(site) << u32::BITS).wrapping_sub(1);
+    if id < u64::from(MAX_STREAMS) {
+        return Some(StreamId(id as u32));
     }
+    let found = less_frequent(thread, file, op, within, marks, site);
+    if known == 0
+        && let Some(id) = found
+    {
+        let first = u64::from(site) << u32::BITS | u64::from(id.0 + 1);
+        file.frequent[within.place(place)].store(first, Ordering::Relaxed);
+    }
+    found
 }
 
-/// Returns the ID of the stream of failed calls of `op` on `file` with `errno`, created if absent; `None` if the table is full.
+/// Bits of an operation's code in the number that stands for site, operation and nesting.
+const OP_BITS: u32 = 13;
+
+/// Looks up a stream in the thread's cache first, then in the file's list.
+#[inline(never)]
+fn less_frequent(
+    thread: &Thread,
+    file: &'static File,
+    op: &'static Op,
+    within: Within,
+    marks: u8,
+    site: Site,
+) -> Option<StreamId> {
+    let of = site << (OP_BITS + 2) | u32::from(op.code()) << 2 | u32::from(within.0 & 3);
+    let address = std::ptr::from_ref(file).addr();
+    if marks == 0
+        && let Some(id) = sites::known_stream(thread, address, of)
+    {
+        return Some(StreamId(id));
+    }
+    let found = find_or_add(file, op, marks | within.flags(), 0, site);
+    if marks == 0
+        && let Some(id) = found
+    {
+        sites::remember_stream(thread, address, of, id.0);
+    }
+    found
+}
+
+/// Returns the ID of the stream of failed calls of `op` on `file` with `errno` from `site`, created if absent; `None` if the table is full.
 #[cold]
-pub(crate) fn failed_id_of(file: &'static File, op: &'static Op, within: Within, errno: u16) -> Option<StreamId> {
-    find_or_add(file, op, stream_flags::FAILED | within.flags(), errno)
+pub(crate) fn failed_id_of(
+    file: &'static File,
+    op: &'static Op,
+    within: Within,
+    errno: u16,
+    site: Site,
+) -> Option<StreamId> {
+    find_or_add(file, op, stream_flags::FAILED | within.flags(), errno, site)
 }
 
 /// Creates a stream (calls with the same operation and flags) of `op` on `file` outside of the file's list of streams, for an HDF5 data
 /// set, which has its own list.
 #[cold]
-pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<StreamId> {
+pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8, site: Site) -> Option<StreamId> {
     if is_left_out(op) {
         return None;
     }
@@ -137,6 +191,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
         is_data: op.is_data(),
         flags,
         errno: 0,
+        site,
         used: AtomicBool::new(false),
         counters: AtomicPtr::new(std::ptr::null_mut()),
         memory: memory::none(),
@@ -146,10 +201,10 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8) -> Option<Strea
     Some(StreamId(id as u32))
 }
 
-/// Returns the ID of the stream with this file, operation, flags and errno, created if absent; `None` if the table is full or DXT_LAYERS
-/// excludes the operation's layer.
+/// Returns the ID of the stream with this file, operation, flags, errno and call site, created if absent; `None` if the table is full or
+/// DXT_LAYERS excludes the operation's layer.
 #[cold]
-pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16) -> Option<StreamId> {
+pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno: u16, site: Site) -> Option<StreamId> {
     if is_left_out(op) {
         return None;
     }
@@ -158,13 +213,13 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
         let mut at = head.cast_const();
         // SAFETY: the list holds null or pointers to records that were written before they were linked.
         while let Some(stream) = unsafe { at.as_ref() } {
-            if (stream.op, stream.flags, stream.errno) == (op.code(), flags, errno) {
+            if (stream.op, stream.flags, stream.errno, stream.site) == (op.code(), flags, errno, site) {
                 return Some(StreamId(stream.id.load(Ordering::Acquire) as u32));
             }
             at = stream.next;
         }
         if STREAMS.len() >= LIMIT.load(Ordering::Relaxed) && !others::is_condensed(file) {
-            return find_or_add(others::condensed()?, op, flags, errno);
+            return find_or_add(others::condensed()?, op, flags, errno, site);
         }
         let (_, stream) = STREAMS.push_with(|id| Stream {
             id: AtomicU64::new(id as u64),
@@ -173,6 +228,7 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             is_data: op.is_data(),
             flags,
             errno,
+            site,
             layer: op.layer(),
             role: op.role(flags & stream_flags::FAILED != 0),
             used: AtomicBool::new(false),
@@ -198,6 +254,9 @@ fn note(stream: &Stream) {
     if journal::is_kept() {
         let (id, file) = (stream.id.load(Ordering::Acquire) as u32, file::number(stream.file));
         journal::stream(&StreamDef { id, file, op: stream.op, flags: stream.flags, errno: stream.errno });
+        if stream.site != 0 {
+            journal::stream_site(StreamSite { stream: id, frame: stream.site - 1 });
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn id_of(op: &'static Op) -> Option<StreamId> {
 #[cold]
 fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
     let errno = errno::save();
-    let id = file().and_then(|file| find_or_add(file, op, 0, 0));
+    let id = file().and_then(|file| find_or_add(file, op, 0, 0, 0));
     if let Some(id) = id {
         place.store(id.0 + 1, Ordering::Relaxed);
     }
@@ -42,5 +42,5 @@ fn make(op: &'static Op, place: &AtomicU32) -> Option<StreamId> {
 /// error. `None` as for [`id_of`].
 #[cold]
 pub(crate) fn failed_id_of_sync_point(op: &'static Op, errno: i32) -> Option<StreamId> {
-    failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX))
+    failed_id_of(file()?, op, Within::NOTHING, u16::try_from(errno).unwrap_or(u16::MAX), 0)
 }

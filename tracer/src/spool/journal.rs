@@ -5,7 +5,7 @@
 use crate::memory::{Area, Lent};
 use crate::notes::Note;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
-use trace_format::meta::{CommunicatorDef, FileDef, LayoutDef, StreamDef, ThreadDef};
+use trace_format::meta::{CommunicatorDef, FileDef, FrameDef, LayoutDef, StreamDef, StreamSite, ThreadDef};
 use trace_format::spool::journal::{
     self, DataSetStream, RECORD_BYTES, RECORD_MAGIC, Shape, ThreadSample, kind, record_bytes, record_header,
 };
@@ -41,9 +41,13 @@ pub(super) fn forget() {
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
-/// Returns the size of the journal's content (definitions of files, streams and so on) in bytes; 0 without a journal.
+/// Size of the records of call sites, in bytes, in all journals of the process.
+static SITES: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns the size of the journal's content (definitions of files, streams and so on) without call sites, in bytes; 0 without a journal.
 pub(crate) fn bytes() -> usize {
-    KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used)
+    let used = KEPT.load(Ordering::Relaxed).checked_sub(1).and_then(|kept| AREAS.get(kept)).map_or(0, Area::used);
+    used.saturating_sub(SITES.load(Ordering::Relaxed))
 }
 
 /// True if there is a journal in use, so that definitions (files, streams and so on) must be written.
@@ -110,6 +114,28 @@ pub(crate) fn file(number: u32, def: &FileDef, path: &[u8]) {
 
 pub(crate) fn stream(def: &StreamDef) {
     add(kind::STREAM, &[&journal::stream(def)]);
+}
+
+/// Adds to the journal a record of call sites. They take no room from the names of files: without them a trace says less, but loses nothing.
+fn add_site(kind: u32, parts: &[&[u8]]) {
+    let length = parts.iter().map(|part| part.len()).sum();
+    SITES.fetch_add(record_bytes(length), Ordering::Relaxed);
+    add(kind, parts);
+}
+
+/// Adds to the journal a module (executable or shared library) that call sites refer to.
+pub(crate) fn module(number: u32, build_id: &[u8], path: &[u8]) {
+    add_site(kind::MODULE, &[&journal::module(number, build_id.len()), build_id, path]);
+}
+
+/// Adds to the journal a frame of the call stacks.
+pub(crate) fn frame(number: u32, frame: FrameDef) {
+    add_site(kind::FRAME, &[&journal::frame(number, frame)]);
+}
+
+/// Adds to the journal the call site of a stream (calls with the same operation and flags).
+pub(crate) fn stream_site(site: StreamSite) {
+    add_site(kind::STREAM_SITE, &[&journal::stream_site(site)]);
 }
 
 pub(crate) fn communicator(def: &CommunicatorDef) {

@@ -48,12 +48,14 @@ fn reported(traces: &Traces, file: &Path) -> Selected {
                 let path = String::from_utf8_lossy(&set.path).into_owned();
                 let extent: Vec<String> = set.extent.iter().map(u64::to_string).collect();
                 let key = (process.info.pid, path, op.name.clone(), op.mode.name().to_owned());
-                // Each kind of selection has a stream of its own.
+                // Each kind of selection has a stream of its own for each place in the program.
                 let selected: Vec<usize> = (0..Selection::COUNT).filter(|kind| access.selections[*kind] > 0).collect();
                 assert_eq!(selected.len(), 1, "{key:?} {access:?}");
-                assert!(kinds.insert((key.clone(), selected[0])), "{key:?} is there twice");
+                let sites = &process.block.sites.streams;
+                let site = sites.iter().find(|site| site.stream == access.stream).map(|site| site.frame);
+                assert!(kinds.insert((key.clone(), selected[0], site)), "{key:?} is there twice");
                 let sum = all.entry(key).or_default();
-                sum.0[selected[0]] = access.selections[selected[0]];
+                sum.0[selected[0]] += access.selections[selected[0]];
                 sum.1 += access.elements;
                 (sum.2, sum.3) = (set.element_bytes.into(), extent.join("x"));
             }

@@ -48,6 +48,7 @@ mod reach;
 mod real;
 mod scarce;
 mod site;
+mod sites;
 mod spoiled;
 mod spool;
 mod stacking;

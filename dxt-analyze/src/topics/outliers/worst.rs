@@ -89,7 +89,7 @@ impl Analysis for Worst<'_> {
 
     fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
         let streams = run.process(process).map_or(&[][..], |process| &process.streams);
-        let in_block = streams.iter().filter(|stream| head.stream_mask & 1 << (stream.id % 64) != 0);
+        let in_block = streams.iter().filter(|stream| head.stream_mask & stream.mask != 0);
         in_block.into_iter().any(|stream| group_of(self.fences, stream).is_some())
     }
 

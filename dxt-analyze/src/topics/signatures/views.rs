@@ -151,7 +151,7 @@ impl OfFile {
 fn in_order(run: &Run, process: &Process, file: FileId) -> bool {
     let is = |stream: &&Stream| stream.file == file && reported(run.op(stream), stream) == Some(Reported::Set);
     let ids = || process.streams.iter().filter(is).map(|stream| stream.id);
-    let mask = ids().fold(0, |mask, id| mask | 1_u64 << (id % 64));
+    let mask = process.streams.iter().filter(is).fold(0, |mask, stream| mask | stream.mask);
     let of_sets = process.blocks.iter().filter(|block| block.head.stream_mask & mask != 0);
     let mut tids = of_sets.map(|block| process.tid(block.head.thread));
     let first = tids.next();

@@ -178,7 +178,7 @@ impl Analysis for Collect<'_> {
     fn wants(&self, run: &Run, process: ProcessId, head: &BlockHead) -> bool {
         run.process(process).is_some_and(|process| {
             process.streams.iter().any(|stream| {
-                let in_block = head.stream_mask & 1 << (stream.id % 64) != 0;
+                let in_block = head.stream_mask & stream.mask != 0;
                 in_block && stream.storage && self.reaches(stream.file, head)
             })
         })

@@ -176,7 +176,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let Weighing { mut cards, left, together } = weigh(cube, claims);
     let reported = |card: &Card| saves(&card.finding) as f64 >= run_ns as f64 * least.least_run_share;
     if !cards.iter().any(reported) {
-        cards.extend(super::alternating::finding(whole).map(|finding| Card { finding, also: Vec::new() }));
+        cards.extend(super::alternating::finding(whole).map(Card::of));
     }
     // A straggler that computes is not an I/O problem, and neither is a busy processor.
     let is_of_io =
@@ -193,7 +193,7 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let rest = rest(whole, &left, &cards);
     others
         .extend(rest.as_ref().filter(|rest| rest.largest_share >= least.uncovered_share && io_matters).map(uncovered));
-    cards.extend(others.into_iter().map(|finding| Card { finding, also: Vec::new() }));
+    cards.extend(others.into_iter().map(Card::of));
     let facts = Facts::new(cube).with_layouts(&whole.stripes.result.files);
     let facts = facts.with_loops(&whole.signatures.result.advice.one_call);
     let matters = |card: &&Card| share(saves(&card.finding), run_ns) >= least.least_run_share;
@@ -203,7 +203,11 @@ pub(crate) fn verdict(whole: &Whole<'_>) -> Verdict {
     let mut findings: Vec<Weighed> = cards
         .into_iter()
         .map(|card| (reported(&card), card))
-        .map(|(reported, card)| weighed(card, reported, &facts))
+        .map(|(reported, card)| {
+            let sites = super::sites::of(whole, &card);
+            Weighed { sites, ..weighed(card, reported, &facts) }
+        })
+        .map(super::sites::said)
         .collect();
     findings.sort_by_key(|weighed| {
         let damaged = weighed.finding.code == Code::DAMAGED;

@@ -16,6 +16,7 @@
 //! * [`threads`]: serialized threads.
 //! * [`weigh`]: orders findings by saving, each without the time that earlier ones explain.
 //! * [`mapped`]: memory-mapped files.
+//! * [`sites`]: functions and lines of the program that make a finding's calls.
 //! * [`severity`]: upper bound of a finding's severity; [`rest`]: unexplained time.
 //! * [`judge`]: makes the verdict, a [`result`]; [`job_line`] and [`sentence`]: its words.
 //! * [`remedy`]: commands and settings to type; [`typed`]: their form in the terminal.
@@ -38,6 +39,7 @@ mod rest;
 pub(crate) mod result;
 pub(crate) mod sentence;
 mod severity;
+mod sites;
 pub(crate) mod threads;
 pub(crate) mod typed;
 pub(crate) mod weigh;

@@ -5,6 +5,7 @@ use crate::findings::{Code, Finding, Saving, Severity};
 use crate::hypotheses::Hypothesis;
 use crate::limits::NAMED_EXAMPLES;
 use crate::topics::ledger::parts::Parts;
+use crate::topics::sites::result::CallSite;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -20,6 +21,20 @@ pub(crate) struct Weighed {
     pub(crate) also: Vec<Finding>,
     /// Remedies: commands and settings to type.
     pub(crate) commands: Vec<Remedy>,
+    /// Functions and lines of the program that make the calls; empty if they are unknown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sites: Vec<SiteShare>,
+}
+
+/// Function and line of the program that make calls of a finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct SiteShare {
+    #[serde(flatten)]
+    pub(crate) site: CallSite,
+    /// Share of the finding's saving in calls that has the place.
+    pub(crate) share: f64,
+    /// Number of calls from the place, of the operations on the files that the finding is about.
+    pub(crate) calls: u64,
 }
 
 impl Weighed {
@@ -139,7 +154,8 @@ mod tests {
             of(Code::SYNC_PER_WRITE, Severity::High, 4),
             of(Code::STALL, Severity::Info, 8),
         ];
-        let weighed = Weighed { finding: of(Code::WRITE_RUNS, Severity::High, 9), also, commands: Vec::new() };
+        let weighed =
+            Weighed { finding: of(Code::WRITE_RUNS, Severity::High, 9), also, commands: Vec::new(), sites: Vec::new() };
         let codes: Vec<Code> = weighed.other_causes().iter().map(|of| of.code).collect();
         assert_eq!(codes, [Code::ONE_RANK, Code::SYNC_PER_WRITE]);
     }

@@ -40,7 +40,7 @@ fn is_of_the_beginning(finding: &Finding, processes: u64, least: &Thresholds) ->
 /// Completes a finding with its remedies. Its severity becomes `Info` if it saves nothing or is not `reported`, unless it is about damage
 /// of the trace.
 pub(super) fn weighed(card: Card, reported: bool, facts: &Facts<'_, '_>) -> Weighed {
-    let Card { mut finding, mut also } = card;
+    let Card { mut finding, mut also, savings: _ } = card;
     let damaged = finding.code == Code::DAMAGED;
     if !damaged && (!reported || saves(&finding) == 0) {
         finding.severity = Severity::Info;
@@ -50,5 +50,5 @@ pub(super) fn weighed(card: Card, reported: bool, facts: &Facts<'_, '_>) -> Weig
     for finding in also.iter_mut().chain([&mut finding]) {
         finding.about = finding.accused();
     }
-    Weighed { finding, also, commands }
+    Weighed { finding, also, commands, sites: Vec::new() }
 }

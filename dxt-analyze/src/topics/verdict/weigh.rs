@@ -18,6 +18,15 @@ use std::collections::BTreeMap;
 pub(crate) struct Card {
     pub(crate) finding: Finding,
     pub(crate) also: Vec<Finding>,
+    /// Cells (indices into [`Cube::cells`]) in which the finding saves time, and how much, ns.
+    pub(crate) savings: Vec<(u32, f64)>,
+}
+
+impl Card {
+    /// Creates the card of a finding without duplicates and savings.
+    pub(crate) const fn of(finding: Finding) -> Self {
+        Self { finding, also: Vec::new(), savings: Vec::new() }
+    }
 }
 
 /// Findings of a run, each as a card with its duplicates, and the time that they leave unexplained.
@@ -72,7 +81,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
                 *left -= ns;
             }
         }
-        all.0.extend(&best.savings);
+        all.0.extend(best.savings.iter().copied());
         all.1 += best.waiting_ns;
         let (same, others): (Vec<Claim>, Vec<Claim>) =
             claims.into_iter().partition(|claim| is_explained(cube, claim, &best, &mine));
@@ -86,7 +95,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
         }
         let most = best.finding.severity;
         let also = same.into_iter().map(|claim| alone(claim, most)).collect();
-        cards.push(Card { finding: best.finding, also });
+        cards.push(Card { finding: best.finding, also, savings: best.savings });
         explained.push(mine);
     }
     // A remaining claim joins the card with most of its calls, or is dropped if it saves nothing. Its calls stay unexplained: it saves little.
@@ -111,7 +120,7 @@ pub(crate) fn weigh(cube: &Cube<'_>, mut claims: Vec<Claim>) -> Weighing {
                     }
                 }
                 all.1 += claim.waiting_ns;
-                cards.push(Card { finding: claim.finding, also: Vec::new() });
+                cards.push(Card { finding: claim.finding, also: Vec::new(), savings: claim.savings });
             }
         }
     }

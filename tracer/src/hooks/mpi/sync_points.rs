@@ -32,7 +32,7 @@ pub(super) fn sync_point(comm: Handle, op: &'static Op, call: impl FnOnce() -> c
     let thread = tls::current_now();
     // Before MPI_Init nothing is recorded; the MPI library reports the error.
     let Some(world) = active() else { return call() };
-    let timer = Call::begin(thread);
+    let timer = Call::begin_anywhere(thread);
     let result = thread.sync_point.run(call);
     let end = clock::of_call();
     // Preserves errno: what may change it lies in cold functions that restore it.

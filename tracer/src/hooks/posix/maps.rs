@@ -52,7 +52,7 @@ fn mapping(
     let of_file = number >= 0 && flags & libc::MAP_ANONYMOUS == 0;
     let Some(thread) = admission::thread_of_program() else { return call() };
     let target = if of_file { handles::descriptor(number) } else { None };
-    let timer = Call::begin(thread);
+    let timer = Call::begin_anywhere(thread);
     let address = call();
     let failed = address == libc::MAP_FAILED;
     if !failed {
@@ -150,7 +150,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, length: size_t) -> 
     let aligned = whole_pages(address as usize) == address as usize;
     let search = if aligned { mappings::take } else { mappings::find };
     let Some(found) = search(address as usize, whole_pages(length)) else { return call() };
-    let timer = Call::begin(thread);
+    let timer = Call::begin_anywhere(thread);
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if result == 0 {
@@ -187,7 +187,7 @@ pub(crate) unsafe extern "C" fn msync(address: *mut c_void, length: size_t, flag
     };
     let Some(thread) = admission::thread_of_program() else { return call() };
     let Some(found) = mappings::find(address as usize, length) else { return call() };
-    let timer = Call::begin(thread);
+    let timer = Call::begin_anywhere(thread);
     let result = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     for part in found.iter() {
@@ -231,7 +231,7 @@ pub(crate) unsafe extern "C" fn mremap(
     let (start, range, now) = (old as usize, whole_pages(bytes), whole_pages(now));
     let search = if again { mappings::find } else { mappings::take };
     let found = if bytes == 0 { mappings::find(start, now.max(1)) } else { search(start, range) };
-    let timer = Call::begin(thread);
+    let timer = Call::begin_anywhere(thread);
     let address = call();
     let (end, errno) = (crate::clock::of_call(), errno::save());
     if address != libc::MAP_FAILED {

@@ -1,0 +1,231 @@
+//! Functions and lines of call sites, from the symbols and the debug information (DWARF) of the modules' files.
+//!
+//! A file is used only if it has the build id that the trace has, so that a trace of another machine, or of a program that was built anew since,
+//! gets no wrong names. Debug information may also lie apart from the module: under `/usr/lib/debug`, or in the directories that the user names.
+
+use crate::limits::OBJECT_BYTES;
+use crate::model::Sites;
+use crate::model::sites::Module;
+use addr2line::Context;
+use gimli::{DwarfSections, EndianSlice, LittleEndian};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Options that say where debug information lies.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DebugDirs {
+    /// Directory with debug information or copies of the program: files by name, or by build id (.build-id/ab/cdef.debug, abcdef/debuginfo)
+    #[arg(long = "debug-dir", value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+}
+
+/// Place in a program: function and line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Place {
+    /// Name of the function; without a name, the module and the address in it.
+    pub function: String,
+    /// Path of the source file, as the compiler saw it; `None` without debug information.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line in the source file, from 1; `None` without debug information.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+}
+
+impl Place {
+    /// True if the function has no name: the place is a module and an address.
+    pub(crate) fn is_address(&self) -> bool {
+        self.function.contains("+0x")
+    }
+
+    /// Returns the place in words: `write_all (io.c:213)`, or the function alone.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{} ({}:{line})", self.function, name_of(file)),
+            _ => self.function.clone(),
+        }
+    }
+}
+
+/// Returns the last part of a path.
+pub(crate) fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Places of all frames of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// By frame: places, an inlined function before the one that it was inlined into; never empty.
+    places: Vec<Vec<Place>>,
+}
+
+impl Symbols {
+    /// Finds functions and lines of all frames. `dirs`: directories with further debug information.
+    #[must_use]
+    pub fn of(sites: &Sites, dirs: &[PathBuf]) -> Self {
+        let mut by_module: Vec<Vec<u64>> = vec![Vec::new(); sites.modules.len()];
+        for frame in &sites.frames {
+            let of = frame.module.and_then(|module| by_module.get_mut(module as usize));
+            of.into_iter().for_each(|of| of.push(frame.address));
+        }
+        let found: Vec<Vec<(u64, Vec<Place>)>> = by_module
+            .into_par_iter()
+            .zip(&sites.modules)
+            .map(|(mut addresses, module)| {
+                addresses.sort_unstable();
+                addresses.dedup();
+                places(module, &addresses, dirs)
+            })
+            .collect();
+        let place = |frame: &crate::model::sites::Frame| {
+            let Some(module) = frame.module else { return vec![unnamed("?", frame.address)] };
+            let of = found.get(module as usize).map(Vec::as_slice).unwrap_or_default();
+            let known = of.binary_search_by_key(&frame.address, |(address, _)| *address).ok().and_then(|at| of.get(at));
+            known.map(|(_, places)| places.clone()).unwrap_or_default()
+        };
+        Self { places: sites.frames.iter().map(place).collect() }
+    }
+
+    /// Returns the places of a frame, innermost first; empty for a frame that does not exist, or if nothing was looked up.
+    #[must_use]
+    pub fn places(&self, frame: u32) -> &[Place] {
+        self.places.get(frame as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+fn unnamed(module: &str, address: u64) -> Place {
+    Place { function: format!("{}+0x{address:x}", name_of(module)), ..Place::default() }
+}
+
+/// Returns the places of each of `addresses`, which are sorted.
+fn places(module: &Module, addresses: &[u64], dirs: &[PathBuf]) -> Vec<(u64, Vec<Place>)> {
+    let contents = contents(module, dirs);
+    let objects: Vec<object::File<'_>> =
+        contents.iter().filter_map(|bytes| object::File::parse(bytes.as_slice()).ok()).collect();
+    let symbols: Vec<Vec<(u64, u64, &str)>> = objects.iter().map(functions).collect();
+    let sections: Vec<DwarfSections<Cow<'_, [u8]>>> = objects.iter().filter_map(dwarf).collect();
+    let contexts: Vec<Context<EndianSlice<'_, LittleEndian>>> = sections
+        .iter()
+        .filter_map(|sections| Context::from_dwarf(sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian))).ok())
+        .collect();
+    let of = |&address: &u64| {
+        // The call ends before its return address.
+        let call = address.saturating_sub(1);
+        let lines = contexts.iter().map(|context| lines(context, call)).find(|lines| !lines.is_empty());
+        let mut lines = lines.unwrap_or_default();
+        let named = || symbols.iter().find_map(|symbols| function(symbols, call));
+        match lines.last_mut() {
+            // The outermost function may have no name in the debug information of an assembler.
+            Some(last) if last.function.is_empty() => {
+                last.function = named().unwrap_or_else(|| unnamed(&module.path, address).function);
+            }
+            Some(_) => {}
+            None => lines.push(
+                named()
+                    .map_or_else(|| unnamed(&module.path, address), |function| Place { function, ..Place::default() }),
+            ),
+        }
+        (address, lines)
+    };
+    addresses.iter().map(of).collect()
+}
+
+/// Returns the places of an address by debug information, innermost first; empty without any.
+fn lines(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Vec<Place> {
+    let mut out = Vec::new();
+    let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return out };
+    // A damaged file could nest functions without end.
+    while let (Ok(Some(frame)), true) = (frames.next(), out.len() < MOST_INLINED) {
+        let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
+        let function = name.map(|name| demangled(&name)).unwrap_or_default();
+        let file = frame.location.as_ref().and_then(|location| location.file).map(str::to_owned);
+        let line = frame.location.as_ref().and_then(|location| location.line).filter(|line| *line > 0);
+        out.push(Place { function, file, line });
+    }
+    out
+}
+
+/// Maximum depth of functions inlined into each other.
+const MOST_INLINED: usize = 64;
+
+/// Returns a function's name as its source has it, without arguments.
+fn demangled(name: &str) -> String {
+    let whole = addr2line::demangle_auto(Cow::Borrowed(name), None);
+    // The arguments of C++ functions are longer than all else; `operator()` and names in templates keep their parentheses.
+    let end = whole.find('(').filter(|end| !whole.contains('<') && !whole[..*end].ends_with("operator"));
+    end.map_or(whole.as_ref(), |end| &whole[..end]).to_owned()
+}
+
+/// Returns the functions of an object (start, end, name), sorted by address: all of them, or those for other modules.
+fn functions<'a>(object: &object::File<'a>) -> Vec<(u64, u64, &'a str)> {
+    let is = |symbol: &object::Symbol<'a, '_>| symbol.kind() == SymbolKind::Text && symbol.address() > 0;
+    let of = |symbol: object::Symbol<'a, '_>| {
+        Some((symbol.address(), symbol.address().saturating_add(symbol.size().max(1)), symbol.name().ok()?))
+    };
+    let mut all: Vec<(u64, u64, &str)> = object.symbols().filter(is).filter_map(of).collect();
+    if all.is_empty() {
+        all = object.dynamic_symbols().filter(is).filter_map(of).collect();
+    }
+    all.sort_unstable();
+    all
+}
+
+fn function(functions: &[(u64, u64, &str)], address: u64) -> Option<String> {
+    let at = functions.partition_point(|(start, ..)| *start <= address).checked_sub(1)?;
+    let (_, _, name) = functions.get(at).filter(|(_, end, _)| address < *end)?;
+    Some(demangled(name.split('@').next().unwrap_or(name)))
+}
+
+fn dwarf<'a>(object: &object::File<'a>) -> Option<DwarfSections<Cow<'a, [u8]>>> {
+    object.section_by_name(".debug_info").or_else(|| object.section_by_name(".zdebug_info"))?;
+    let load = |id: gimli::SectionId| -> Result<Cow<'a, [u8]>, ()> {
+        let section = object.section_by_name(id.name());
+        let small = section.filter(|section| section.size() <= OBJECT_BYTES);
+        Ok(small.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+    };
+    DwarfSections::load(load).ok()
+}
+
+/// Returns the contents of the module's files: the module itself, and debug information that lies apart.
+fn contents(module: &Module, dirs: &[PathBuf]) -> Vec<Vec<u8>> {
+    let path = Path::new(&module.path);
+    let id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let by_id = |dir: &Path| {
+        let split = id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
+        let parted = split.map(|(start, rest)| dir.join(".build-id").join(start).join(format!("{rest}.debug")));
+        let whole = split.map(|_| dir.join(&id).join("debuginfo"));
+        parted.into_iter().chain(whole)
+    };
+    let mut places: Vec<PathBuf> = Vec::new();
+    for dir in dirs {
+        places.extend(by_id(dir));
+        places.extend(path.file_name().map(|name| dir.join(name)));
+        places.extend(path.file_name().map(|name| dir.join(format!("{}.debug", name.to_string_lossy()))));
+    }
+    places.push(path.to_owned());
+    places.extend(by_id(Path::new("/usr/lib/debug")));
+    places
+        .iter()
+        .filter(|place| place.is_absolute() || dirs.iter().any(|dir| place.starts_with(dir)))
+        .filter_map(|place| content(place, &module.build_id))
+        .collect()
+}
+
+/// Returns the content of an ELF file with this build id; any file if none is known.
+fn content(path: &Path, build_id: &[u8]) -> Option<Vec<u8>> {
+    let file = crate::input::open(path).ok()?;
+    let bytes = file.metadata().ok()?.len();
+    if bytes > OBJECT_BYTES {
+        return None;
+    }
+    let mut content = Vec::with_capacity(usize::try_from(bytes).ok()?);
+    file.take(OBJECT_BYTES).read_to_end(&mut content).ok()?;
+    let object = object::File::parse(content.as_slice()).ok()?;
+    let is_same = build_id.is_empty() || object.build_id().ok().flatten() == Some(build_id);
+    is_same.then_some(content)
+}

@@ -1,0 +1,305 @@
+//! Cache of a thread: its recent call sites by return address and stack pointer, and the streams that it used last. Only the thread itself
+//! reads and writes it; a signal handler may do so at any moment, which at worst gives a call the site of another.
+#![expect(unsafe_code, reason = "caches in reserved memory, a C function")]
+
+use super::Site;
+use crate::memory::{Record, Table};
+use crate::tls::Thread;
+use std::cell::Cell;
+
+/// Number of call sites in a thread's cache.
+const SITES: usize = 256;
+/// Number of streams in a thread's cache.
+const STREAMS: usize = 256;
+/// Maximum number of walks of a thread: a thread whose stack is never the same twice would walk it at each call.
+const MOST_WALKS: u32 = 1 << 13;
+
+/// Number of return addresses of outer frames that are part of a call stack's key.
+pub(super) const OUTER: usize = 4;
+
+/// Offsets from the stack pointer, in words, at which return addresses of outer frames lie; 0 for none.
+pub(super) type Offsets = [u16; OUTER];
+
+/// Pair of return address and stack pointer.
+struct KnownPair {
+    /// The pair as a number ([`key`]); 0 if there is none.
+    key: Cell<u64>,
+    outer: Cell<Offsets>,
+}
+
+struct KnownSite {
+    /// The pair and the return addresses of its outer frames as a number ([`key_with`]); 0 if there is none, or if the call site is to be
+    /// looked at again.
+    key: Cell<u64>,
+    site: Cell<Site>,
+}
+
+struct KnownStream {
+    /// Address of the file's record.
+    file: Cell<usize>,
+    /// Call site and operation.
+    of: Cell<u32>,
+    /// Stream ID plus one.
+    stream: Cell<u32>,
+}
+
+pub(super) struct Cache {
+    pairs: [KnownPair; SITES],
+    sites: [KnownSite; SITES],
+    /// Keys of those call sites that are to be looked at again, at the same places as in `sites`.
+    again: [Cell<u64>; SITES],
+    streams: [KnownStream; STREAMS],
+    /// Number of times that the thread's stack was walked.
+    walks: Cell<u32>,
+}
+
+static CACHES: Table<Cache> = Table::new();
+
+// SAFETY: only the thread that a cache was made for uses it.
+unsafe impl Sync for Cache {}
+
+// SAFETY: all-zero bits are valid for the numbers.
+unsafe impl Record for Cache {
+    const VALID_WHEN_ZERO: bool = true;
+}
+
+pub(super) fn prepare(threads: usize) {
+    CACHES.prepare(threads);
+}
+
+/// Makes an empty cache and returns its address.
+pub(super) fn make() -> Option<usize> {
+    CACHES.push_zeroed().map(|cache| std::ptr::from_ref(cache).addr())
+}
+
+/// Returns the cache at `cache`, which [`make`] has returned to this thread.
+#[inline(always)]
+fn at(cache: usize) -> &'static Cache {
+    // SAFETY: records of the table never move, and only this thread knows the address.
+    unsafe { &*std::ptr::with_exposed_provenance::<Cache>(cache) }
+}
+
+/// Returns the number, not 0, by which a pair of return address and stack pointer is known: two pairs on one stack of less than 8 MiB that are
+/// confused would have return addresses more than 2 TiB apart.
+#[inline(always)]
+fn key(address: usize, stack: usize) -> u64 {
+    ((address as u64).rotate_left(23) ^ stack as u64).wrapping_add(1)
+}
+
+/// Returns the number by which a pair with the return addresses of its outer frames is known. Frames inside a library have the same pair whichever line of the
+/// program has called the library.
+///
+/// # Safety
+/// The words at `outer` must lie on the calling thread's own stack, or in the page of `stack`, so that they are mapped.
+#[inline(always)]
+unsafe fn key_with(key: u64, stack: usize, outer: Offsets) -> u64 {
+    let mut all = key;
+    for offset in outer {
+        let word = std::ptr::with_exposed_provenance::<u64>(stack).wrapping_add(offset.into());
+        // SAFETY: guaranteed by the caller.
+        // Addresses that differ within 2 MiB change other bits in each step.
+        all = all.rotate_left(21) ^ unsafe { word.read_volatile() };
+    }
+    all
+}
+
+#[inline(always)]
+fn place(key: u64) -> usize {
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SITES.ilog2())) as usize
+}
+
+/// Returns the call site of the pair, if it is in the cache.
+#[inline(always)]
+pub(super) fn find(cache: usize, address: usize, stack: usize) -> Option<Site> {
+    let cache = at(cache);
+    let key = key(address, stack);
+    let pair = &cache.pairs[place(key)];
+    if pair.key.get() != key {
+        return None;
+    }
+    // SAFETY: the caller of `remember` has guaranteed it, with this stack pointer and on this thread.
+    let key = unsafe { key_with(key, stack, pair.outer.get()) };
+    let known = &cache.sites[place(key)];
+    (known.key.get() == key).then(|| known.site.get())
+}
+
+/// Result of [`look`].
+pub(super) enum Seen {
+    /// The stack of the pair is to be walked once more: so far it had this call site.
+    Again(Site),
+    /// The pair is not in the cache.
+    New,
+    /// The pair is not in the cache, and the thread's stack is not walked any more.
+    TooMany,
+}
+
+/// Looks a pair up that [`find`] has not found.
+pub(super) fn look(thread: &Thread, address: usize, stack: usize) -> Seen {
+    let cache = at(thread.sites.get());
+    let key = key(address, stack);
+    let pair = &cache.pairs[place(key)];
+    if pair.key.get() == key {
+        // SAFETY: as in `find`.
+        let key = unsafe { key_with(key, stack, pair.outer.get()) };
+        if cache.again[place(key)].get() == key {
+            cache.again[place(key)].set(0);
+            return Seen::Again(cache.sites[place(key)].site.get());
+        }
+    }
+    let walks = cache.walks.get() + 1;
+    if walks > MOST_WALKS {
+        return Seen::TooMany;
+    }
+    cache.walks.set(walks);
+    Seen::New
+}
+
+/// Stores the call site of a pair, and where the return addresses of outer frames lie.
+///
+/// # Safety
+/// The words at `outer` from `stack` must lie on the calling thread's own stack, or in the page of `stack`.
+pub(super) unsafe fn remember(thread: &Thread, address: usize, stack: usize, mut outer: Offsets, site: Site) {
+    let cache = at(thread.sites.get());
+    let key = key(address, stack);
+    let pair = &cache.pairs[place(key)];
+    if pair.key.get() == key && pair.outer.get() != outer {
+        // Another caller has frames of other sizes: its return address differs, where both still agree.
+        let known = pair.outer.get();
+        let same = known.iter().zip(&outer).take_while(|(one, other)| one == other).count();
+        outer[same..].fill(0);
+    }
+    pair.key.set(0);
+    pair.outer.set(outer);
+    pair.key.set(key);
+    // SAFETY: guaranteed by the caller.
+    let key = unsafe { key_with(key, stack, outer) };
+    let known = &cache.sites[place(key)];
+    // Empty while it changes, in case a signal handler's call looks at it.
+    known.key.set(0);
+    known.site.set(site);
+    known.key.set(key);
+}
+
+/// Lets the stacks of all call sites in the thread's cache be walked once more, and compared with what they were.
+pub(super) fn look_again(thread: &Thread) {
+    let cache = thread.sites.get();
+    if cache >= super::LOWEST {
+        for (known, again) in at(cache).sites.iter().zip(&at(cache).again) {
+            again.set(known.key.replace(0));
+        }
+    }
+}
+
+#[inline(always)]
+fn stream_place(file: usize, of: u32) -> usize {
+    let mixed = (file ^ (of as usize).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed >> (usize::BITS - STREAMS.ilog2())
+}
+
+/// Returns the ID of the stream of calls on the file whose record is at address `file`, if the thread used it lately. `of`: number that stands
+/// for call site, operation and nesting.
+#[inline(always)]
+pub(crate) fn known_stream(thread: &Thread, file: usize, of: u32) -> Option<u32> {
+    let cache = thread.sites.get();
+    if cache < super::LOWEST {
+        return None;
+    }
+    let known = &at(cache).streams[stream_place(file, of)];
+    (known.file.get() == file && known.of.get() == of).then(|| known.stream.get().checked_sub(1)).flatten()
+}
+
+/// Stores the ID of a stream for [`known_stream`].
+pub(crate) fn remember_stream(thread: &Thread, file: usize, of: u32, stream: u32) {
+    let cache = thread.sites.get();
+    if cache < super::LOWEST {
+        return;
+    }
+    let known = &at(cache).streams[stream_place(file, of)];
+    // Empty while it changes, in case a signal handler's call looks at it.
+    known.stream.set(0);
+    known.file.set(file);
+    known.of.set(of);
+    known.stream.set(stream + 1);
+}
+
+unsafe extern "C" {
+    /// Returns 1 if the address lies in one of the tracer's variadic functions (hooks/variadic.c).
+    safe fn dxt_is_variadic(address: usize) -> i32;
+}
+
+/// True if `address` lies in one of the tracer's variadic functions.
+pub(super) fn is_of_variadic(address: usize) -> bool {
+    dxt_is_variadic(address) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls;
+
+    fn with_cache() -> (&'static Thread, usize) {
+        static ONCE: std::sync::Once = std::sync::Once::new();
+        ONCE.call_once(|| prepare(64));
+        let cache = make().unwrap();
+        tls::current().sites.set(cache);
+        (tls::current(), cache)
+    }
+
+    #[test]
+    fn a_pair_is_found_until_it_is_looked_at_again() {
+        let (thread, cache) = with_cache();
+        let words = [1_u64, 2, 3, 4, 5, 6, 7, 8];
+        let stack = words.as_ptr().expose_provenance();
+        let remember = |words: &[u64; 8], outer: Offsets, site: Site| {
+            // SAFETY: the offsets lie inside of `words`.
+            unsafe { super::remember(thread, 10, words.as_ptr().expose_provenance(), outer, site) };
+        };
+        assert!(find(cache, 10, stack).is_none() && matches!(look(thread, 10, stack), Seen::New));
+        remember(&words, [1, 3, 0, 0], 5);
+        assert_eq!((find(cache, 10, stack), find(cache, 11, stack)), (Some(5), None));
+        look_again(thread);
+        assert!(find(cache, 10, stack).is_none() && matches!(look(thread, 10, stack), Seen::Again(5)));
+        assert!(matches!(look(thread, 10, stack), Seen::New));
+        remember(&words, [1, 3, 0, 0], 6);
+        assert_eq!(find(cache, 10, stack), Some(6));
+        assert!(known_stream(thread, 64, 3).is_none());
+        remember_stream(thread, 64, 3, 0);
+        assert_eq!((known_stream(thread, 64, 3), known_stream(thread, 64, 4)), (Some(0), None));
+        thread.sites.set(0);
+        assert!(known_stream(thread, 64, 3).is_none());
+        look_again(thread);
+    }
+
+    #[test]
+    fn callers_with_the_same_pair_have_sites_of_their_own() {
+        let (thread, cache) = with_cache();
+        let words: [Cell<u64>; 8] = std::array::from_fn(|at| Cell::new(at as u64));
+        let stack = words.as_ptr().expose_provenance();
+        // SAFETY: the offsets lie inside of `words`.
+        let remember = |outer: Offsets, site: Site| unsafe { super::remember(thread, 10, stack, outer, site) };
+        remember([2, 5, 0, 0], 1);
+        words[5].set(50);
+        assert_eq!(find(cache, 10, stack), None);
+        remember([2, 5, 0, 0], 2);
+        words[5].set(5);
+        assert_eq!(find(cache, 10, stack), Some(1));
+        words[5].set(50);
+        assert_eq!(find(cache, 10, stack), Some(2));
+        // A caller whose frame is larger: what lies at the fifth word is no return address, and varies.
+        words[2].set(20);
+        remember([2, 6, 0, 0], 3);
+        for value in 0..5 {
+            words[5].set(value);
+            assert_eq!(find(cache, 10, stack), Some(3));
+        }
+        thread.sites.set(0);
+    }
+
+    #[test]
+    fn a_stack_that_is_never_the_same_is_walked_only_so_often() {
+        let (thread, _) = with_cache();
+        let walks = (0..20_000).filter(|call| matches!(look(thread, 10, call * 16), Seen::New)).count();
+        assert_eq!(walks, MOST_WALKS as usize);
+        thread.sites.set(0);
+    }
+}

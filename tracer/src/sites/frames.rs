@@ -1,0 +1,144 @@
+//! Frames of all call stacks as a tree, and the modules that their addresses lie in. Entries are added without locks and never removed.
+#![expect(unsafe_code, reason = "references into reserved memory")]
+
+use super::Site;
+use crate::memory::{Bytes, Record, Table};
+use crate::spool::journal;
+use std::sync::atomic::{AtomicU32, Ordering};
+use trace_format::meta::{FrameDef, ModuleDef, SitesDef, StreamSite};
+
+/// Number of lists of frames, by their hash.
+const LISTS: usize = 1 << 9;
+/// Maximum length of a module's build id that is kept, in bytes: SHA-1, which linkers use, has 20.
+pub(super) const BUILD_ID_BYTES: usize = 32;
+
+struct Frame {
+    def: FrameDef,
+    /// Index plus one of the next frame in the same list.
+    next: u32,
+}
+
+struct Module {
+    path: &'static [u8],
+    build_id: ([u8; BUILD_ID_BYTES], usize),
+}
+
+// SAFETY: a record is found only once it is complete.
+unsafe impl Record for Frame {}
+// SAFETY: as above.
+unsafe impl Record for Module {}
+
+static FRAMES: Table<Frame> = Table::new();
+static HEADS: [AtomicU32; LISTS] = [const { AtomicU32::new(0) }; LISTS];
+static MODULES: Table<Module> = Table::new();
+static PATHS: Bytes = Bytes::new();
+
+pub(super) fn prepare(frames: usize, modules: usize) {
+    FRAMES.prepare(frames);
+    MODULES.prepare(modules);
+    PATHS.prepare(modules * 128);
+}
+
+/// Returns the index plus one of the module, which is added if it is new; 0 if there is no room.
+pub(super) fn module(path: &[u8], build_id: &[u8]) -> u32 {
+    let build_id = build_id.get(..build_id.len().min(BUILD_ID_BYTES)).unwrap_or_default();
+    let is = |module: &Module| module.path == path && module.build_id.0.get(..module.build_id.1) == Some(build_id);
+    if let Some((index, _)) = MODULES.numbered().find(|(_, module)| is(module)) {
+        return index as u32 + 1;
+    }
+    let mut kept = ([0; BUILD_ID_BYTES], build_id.len());
+    kept.0[..build_id.len()].copy_from_slice(build_id);
+    let Some(path) = PATHS.keep(path) else { return 0 };
+    let Some((index, module)) = MODULES.push(Module { path, build_id: kept }) else { return 0 };
+    note_module(index as u32, module);
+    index as u32 + 1
+}
+
+/// Returns the call site of a frame, which is added if it is new; `None` if there is no room.
+pub(super) fn frame(def: FrameDef) -> Option<Site> {
+    let mixed = (def.address ^ u64::from(def.caller).rotate_left(32) ^ u64::from(def.module).rotate_left(52))
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let head = &HEADS[(mixed >> (u64::BITS - LISTS.ilog2())) as usize];
+    loop {
+        let first = head.load(Ordering::Acquire);
+        let mut at = first;
+        while let Some(frame) = at.checked_sub(1).and_then(|index| FRAMES.get(index as usize)) {
+            if frame.def == def {
+                return Some(at);
+            }
+            at = frame.next;
+        }
+        let (index, _) = FRAMES.push(Frame { def, next: first })?;
+        let site = index as u32 + 1;
+        // Written to the journal before any thread can find it; a thread that loses the exchange leaves an unused frame behind.
+        note_frame(index as u32, def);
+        if head.compare_exchange(first, site, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return Some(site);
+        }
+    }
+}
+
+fn note_module(index: u32, module: &Module) {
+    if journal::is_kept() {
+        journal::module(index, module.build_id.0.get(..module.build_id.1).unwrap_or_default(), module.path);
+    }
+}
+
+fn note_frame(index: u32, def: FrameDef) {
+    if journal::is_kept() {
+        journal::frame(index, def);
+    }
+}
+
+/// Writes all modules and frames known so far to the journal of the spool (the file that survives a kill), which has just been created.
+pub(crate) fn note_all() {
+    MODULES.numbered().for_each(|(index, module)| note_module(index as u32, module));
+    FRAMES.numbered().for_each(|(index, frame)| note_frame(index as u32, frame.def));
+}
+
+/// Returns the call sites of `streams` (stream IDs and call sites) for a trace, with the frames and modules that they need.
+pub(crate) fn definitions(streams: impl Iterator<Item = (u32, Site)>) -> SitesDef {
+    let site = |(stream, site): (u32, Site)| Some(StreamSite { stream, frame: site.checked_sub(1)? });
+    let streams: Vec<StreamSite> = streams.filter_map(site).collect();
+    if streams.is_empty() {
+        return SitesDef::default();
+    }
+    let of = |module: &Module| ModuleDef {
+        path: module.path.to_vec(),
+        build_id: module.build_id.0.get(..module.build_id.1).unwrap_or_default().to_vec(),
+    };
+    // Entries that another thread is just adding have a place, but are not found.
+    let modules = (0..MODULES.len()).map(|index| MODULES.get(index).map(of).unwrap_or_default()).collect();
+    let frames = (0..FRAMES.len()).map(|index| FRAMES.get(index).map_or(FrameDef::default(), |frame| frame.def));
+    let mut sites = SitesDef { modules, frames: frames.collect(), streams };
+    sites.retain(|_| true);
+    sites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_stacks_are_one_whoever_comes_first() {
+        prepare(1 << 12, 64);
+        let stack = |leaf: u64| {
+            let module = module(b"/bin/a", b"0123");
+            let root = frame(FrameDef { caller: 0, module, address: 1 })?;
+            frame(FrameDef { caller: root, module, address: leaf })
+        };
+        let all: Vec<Site> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4)
+                .map(|_| scope.spawn(move || (0..50).map(|leaf| stack(leaf).unwrap()).collect::<Vec<_>>()))
+                .collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        for (call, site) in all.iter().enumerate() {
+            assert_eq!(*site, all[call % 50]);
+        }
+        let sites = definitions([(7, all[3]), (8, all[4]), (9, 0)].into_iter());
+        assert_eq!((sites.frames.len(), sites.streams.len()), (3, 2));
+        assert!(sites.modules.iter().any(|module| module.path == b"/bin/a" && module.build_id == b"0123"));
+        assert_eq!(sites.stack(sites.streams[1].frame).map(|frame| frame.address).collect::<Vec<_>>(), [4, 1]);
+    }
+}

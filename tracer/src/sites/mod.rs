@@ -1,0 +1,116 @@
+//! Call sites: the call stacks from which the program makes its calls (`DXT_SITES`).
+//!
+//! A hook's entry notes return address and stack pointer in the thread's block. Both together identify a call stack well: they are looked up
+//! in a cache of the thread. Only if they are not found, the stack is walked, on a stack of the tracer's own, and its frames are stored in a
+//! tree that all threads share; the number of a stack's frame in that tree is the call site. Now and then the stack of a known pair is walked
+//! again and compared. A call site is part of a stream, so an append costs nothing more.
+//!
+//! In a hook nothing here waits for another thread, and memory is bounded: call sites beyond a bound are unknown, and counted.
+
+mod cache;
+mod frames;
+#[cfg(target_arch = "x86_64")]
+mod modules;
+#[cfg(target_arch = "x86_64")]
+mod walk;
+
+use crate::budget;
+use crate::tls::Thread;
+pub(crate) use cache::{known_stream, remember_stream};
+pub(crate) use frames::{definitions, note_all};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Number of a call site: the index of its frame plus one. 0 stands for an unknown one.
+pub(crate) type Site = u32;
+
+/// Maximum number of frames of all call stacks, and thus of call sites: with operation and nesting they fit into 32 bits
+/// ([`known_stream`]).
+const MOST_FRAMES: usize = 1 << 16;
+/// Maximum number of modules (executables and shared libraries), including those that were unloaded and loaded again elsewhere.
+const MOST_MODULES: usize = 1 << 12;
+/// Maximum number of threads whose calls have call sites.
+const MOST_THREADS: usize = 1 << 14;
+
+/// Maximum scale (divisor of tables, since memory is limited) with which call sites are recorded.
+const MOST_SCALE: usize = 16;
+/// Number of a thread's chunk (piece of memory for its calls) before which its call sites are not looked at again.
+const FIRST_CHUNK: u32 = 4;
+
+/// True if call sites are recorded.
+static WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to record call sites. Called from the library's constructor. `scale`: number by which tables are divided if memory is limited.
+pub(crate) fn prepare(scale: usize) {
+    if cfg!(not(target_arch = "x86_64")) || scale > MOST_SCALE {
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    modules::prepare();
+    frames::prepare(MOST_FRAMES / scale, MOST_MODULES / scale);
+    cache::prepare(MOST_THREADS / scale);
+    WANTED.store(true, Ordering::Relaxed);
+}
+
+/// Value of [`Thread::sites`] in a thread whose call sites are not recorded.
+const NOWHERE: usize = 1;
+/// Lowest address of a cache; lower values of [`Thread::sites`] are none.
+const LOWEST: usize = 4096;
+
+/// Returns the call site of the hook that the thread has just entered; 0 if unknown. The hook's next question gets 0.
+#[inline(always)]
+pub(crate) fn of_call(thread: &Thread) -> Site {
+    let cache = thread.sites.get();
+    if cache < LOWEST {
+        return if cache == NOWHERE { 0 } else { first(thread) };
+    }
+    let (address, stack) = (thread.caller.address.replace(0), thread.caller.stack.get());
+    match cache::find(cache, address, stack) {
+        Some(site) => site,
+        None => missed(thread, address, stack),
+    }
+}
+
+/// Gives the thread a cache at its first call.
+#[cold]
+#[inline(never)]
+fn first(thread: &Thread) -> Site {
+    let is_wanted = WANTED.load(Ordering::Relaxed) && !thread.is_lent() && !budget::is_least();
+    let cache = if is_wanted { cache::make() } else { None };
+    thread.sites.set(cache.unwrap_or(NOWHERE));
+    if cache.is_some() { of_call(thread) } else { 0 }
+}
+
+/// Looks the call site up that is not in the thread's cache, or is to be looked up again.
+#[cold]
+#[inline(never)]
+fn missed(thread: &Thread, address: usize, stack: usize) -> Site {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let frame = thread.caller.frame.get();
+        // A variadic function of this library has called the hook: its caller is the program's.
+        if cache::is_of_variadic(address) {
+            let caller = &thread.variadic_caller;
+            return walk::site(thread, caller.address.get(), caller.stack.get(), caller.frame.get());
+        }
+        walk::site(thread, address, stack, frame)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (thread, address, stack);
+        0
+    }
+}
+
+/// Called when a thread gets its chunk (piece of memory for its calls) number `sequence`: now and then, and less often the longer it runs, the
+/// stacks of known call sites are walked once more.
+pub(crate) fn at_chunk(thread: &Thread, sequence: u32) {
+    if sequence >= FIRST_CHUNK && sequence.is_power_of_two() {
+        cache::look_again(thread);
+    }
+}
+
+/// Forgets, in a forked child, what other threads of its parent were doing.
+pub(crate) fn in_child() {
+    #[cfg(target_arch = "x86_64")]
+    walk::in_child();
+}

@@ -1,0 +1,245 @@
+//! Walks the stack of a hook's caller by the unwind tables of the modules (.eh_frame), or by frame pointers where code has no tables.
+//!
+//! The program's stack is read by process_vm_readv(2), so that no address can be wrong enough to end the program.
+#![expect(unsafe_code, reason = "process_vm_readv(2), caches in static pointers")]
+
+use super::cache::{OUTER, Offsets, Seen, look, remember};
+use super::modules::{Modules, Says, User, object_at};
+use super::{Site, frames};
+use crate::notes::Note;
+use crate::sys::syscall;
+use crate::tls::Thread;
+use crate::{errno, process, real, stack, sys, tls};
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
+use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use trace_format::meta::FrameDef;
+
+/// Maximum number of frames of a call stack. Outer frames of a deeper stack are left out.
+const MOST_DEPTH: usize = 64;
+/// Number of bytes of the stack that are read at once: a page, since a read ends where nothing is mapped.
+const WINDOW: usize = 4096;
+
+type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
+
+/// Number of rule caches: of threads that walk their stacks at the same time, others make one for a single walk.
+const CACHES: usize = 4;
+static RULES: [AtomicPtr<Rules>; CACHES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CACHES];
+
+/// Returns the call site of the caller with these registers; 0 if it is unknown. Preserves errno.
+pub(super) fn site(thread: &Thread, address: usize, at: usize, frame: usize) -> Site {
+    if address == 0 {
+        return 0;
+    }
+    let known = match look(thread, address, at) {
+        Seen::Again(site) => Some(site),
+        Seen::New => None,
+        Seen::TooMany => {
+            Note::Site.count();
+            return 0;
+        }
+    };
+    // After vfork(2) the thread's block and the tables belong to another process.
+    if sys::is_shut() || !process::is_own() {
+        return known.unwrap_or(0);
+    }
+    let errno = errno::save();
+    let walked = thread.while_busy(|| stack::in_hook(|| walk(address, at, frame))).flatten();
+    errno.restore();
+    match (walked, known) {
+        (Some((site, outer)), known) => {
+            if known.is_some_and(|known| known != site) {
+                Note::SiteChanged.count();
+            }
+            // SAFETY: `walk` gives only offsets on this thread's own stack, or in the page of the stack pointer.
+            unsafe { remember(thread, address, at, outer, site) };
+            site
+        }
+        (None, known) => {
+            Note::Site.count();
+            known.unwrap_or(0)
+        }
+    }
+}
+
+/// Maximum number of modules that are added, or found to be gone, during a walk.
+const MOST_CHANGES: usize = 2 * MOST_DEPTH;
+
+/// Walks a stack; returns its call site, and where the return addresses of the program's innermost frames lie.
+fn walk(address: usize, at: usize, frame: usize) -> Option<(Site, Offsets)> {
+    let user = User::begin();
+    let mut frames = [(0_u64, 0_usize); MOST_DEPTH];
+    for _ in 0..MOST_CHANGES {
+        let modules = user.modules();
+        let walked = match modules {
+            Some(modules) => with_rules(|rules| walk_by(modules, rules, [address, at, frame], &mut frames)),
+            None => Err(address),
+        };
+        match (walked, modules) {
+            (Ok(depth), Some(modules)) => return site_of(modules, at, frames.get(..depth)?),
+            (Err(changed), _) if user.learn(changed) => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Stores the return address of each frame of the stack, innermost first, and the address of the word that holds it; returns their number.
+///
+/// # Errors
+/// Returns an address in a module that the set lacks, or that is not loaded any more.
+fn walk_by(
+    modules: &Modules,
+    rules: &mut Rules,
+    [address, at, frame]: [usize; 3],
+    into: &mut [(u64, usize)],
+) -> Result<usize, usize> {
+    let mut window = Window { start: 0, length: 0, bytes: [0; WINDOW] };
+    let mut read = |address: u64| window.word(address as usize).ok_or(());
+    let mut registers = UnwindRegsX86_64::new(address as u64, at as u64 + 8, frame as u64);
+    let mut next = address as u64;
+    for (depth, into) in into.iter_mut().enumerate() {
+        *into = (next, (registers.sp() as usize).wrapping_sub(8));
+        if !modules.is_as_known(next as usize, object_at(next as usize).as_ref()) {
+            return Err(next as usize);
+        }
+        let Some(here) = FrameAddress::from_return_address(next) else { return Ok(depth) };
+        match modules.walker.unwind_frame(here, &mut registers, rules, &mut read) {
+            Ok(Some(outer)) if outer >= super::LOWEST as u64 => next = outer,
+            _ => return Ok(depth + 1),
+        }
+    }
+    Ok(into.len())
+}
+
+/// Returns the call site of a stack's frames, and where the return addresses of the program's innermost frames lie.
+fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Site, Offsets)> {
+    let mut caller = 0;
+    for &(address, _) in frames.iter().rev() {
+        let (module, address) = modules.place(address);
+        caller = frames::frame(FrameDef { caller, module, address })?;
+    }
+    // Frames of the executable first, and those that enter another library: inside of a library the stacks of many calls are equal.
+    let mut chosen = [0_usize; OUTER];
+    let mut count = 0;
+    for wanted in [Says::Much, Says::Some] {
+        for (at, pair) in frames.windows(2).enumerate() {
+            if let [(inner, _), (outer, _)] = pair
+                && modules.says(*inner, *outer) == wanted
+                && let Some(place) = chosen.get_mut(count)
+            {
+                *place = at + 1;
+                count += 1;
+            }
+        }
+    }
+    let chosen = chosen.get_mut(..count)?;
+    chosen.sort_unstable();
+    let mut outer = Offsets::default();
+    for (place, frame) in outer.iter_mut().zip(chosen) {
+        let (_, to) = *frames.get(*frame)?;
+        let words = to.checked_sub(at).map(|bytes| bytes / size_of::<u64>());
+        let is_safe = to / WINDOW == at / WINDOW || is_own_stack(at, to);
+        match words.and_then(|words| u16::try_from(words).ok()).filter(|words| *words > 0 && is_safe) {
+            Some(words) => *place = words,
+            None => break,
+        }
+    }
+    Some((caller, outer))
+}
+
+/// Maximum distance to the end of a stack at which it is looked for, in pages.
+const MOST_PAGES: usize = 256;
+
+/// True if `at` and `to`, a higher address, lie on the calling thread's own stack, which stays mapped while the thread runs. Coroutines may
+/// have stacks that come and go.
+fn is_own_stack(at: usize, to: usize) -> bool {
+    // Linux keeps 128 MiB below the end of the main thread's stack free of other mappings (arch/x86/mm/mmap.c, MIN_GAP).
+    const OF_MAIN: usize = 64 << 20;
+    let end = real::stack_end().addr();
+    if (at..at.saturating_add(OF_MAIN)).contains(&end) {
+        return to < end;
+    }
+    // The C library keeps the block at the end of the stack of a thread that it has made, behind a stack without holes.
+    let end = tls::number();
+    let pages = (end / WINDOW).wrapping_sub(at / WINDOW);
+    if to >= end || pages > MOST_PAGES {
+        return false;
+    }
+    let part = |page: usize| libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(at.max((at / WINDOW + page) * WINDOW)),
+        iov_len: 1,
+    };
+    let parts: [libc::iovec; MOST_PAGES] = std::array::from_fn(part);
+    let mut bytes = [0_u8; MOST_PAGES];
+    let into = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: pages };
+    // SAFETY: writes a byte for each page of the stack; reads of unmapped addresses fail.
+    let read =
+        unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, parts.as_ptr(), pages, 0) };
+    usize::try_from(read) == Ok(pages)
+}
+
+/// Lends a cache of unwind rules to `work`.
+fn with_rules<T>(work: impl FnOnce(&mut Rules) -> T) -> T {
+    let kept = RULES.iter().find_map(|place| {
+        let rules = place.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: the pointer came from `Box::into_raw` below, and the swap gave it to this thread alone.
+        (!rules.is_null()).then(|| unsafe { Box::from_raw(rules) })
+    });
+    let mut rules = kept.unwrap_or_else(|| Box::new(Rules::new_in()));
+    let result = work(&mut rules);
+    let mut rules = Box::into_raw(rules);
+    for place in &RULES {
+        if place.compare_exchange(std::ptr::null_mut(), rules, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            rules = std::ptr::null_mut();
+            break;
+        }
+    }
+    if !rules.is_null() {
+        // SAFETY: as above; no place took it.
+        drop(unsafe { Box::from_raw(rules) });
+    }
+    result
+}
+
+/// Part of the program's stack that was read last.
+struct Window {
+    start: usize,
+    length: usize,
+    bytes: [u8; WINDOW],
+}
+
+impl Window {
+    /// Returns the word at `address`; `None` if nothing is mapped there.
+    fn word(&mut self, address: usize) -> Option<u64> {
+        let read = address.checked_sub(self.start).filter(|at| at.saturating_add(8) <= self.length);
+        let at = match read {
+            Some(at) => at,
+            None => self.read(address).map(|()| 0)?,
+        };
+        self.bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
+    }
+
+    fn read(&mut self, address: usize) -> Option<()> {
+        // Two parts, each in a page of its own: the kernel reads whole parts only, until one fails.
+        let here = WINDOW - address % WINDOW;
+        let address = std::ptr::with_exposed_provenance_mut::<libc::c_void>(address);
+        let from = [
+            libc::iovec { iov_base: address, iov_len: here },
+            libc::iovec { iov_base: address.wrapping_byte_add(here), iov_len: WINDOW - here },
+        ];
+        let into = libc::iovec { iov_base: self.bytes.as_mut_ptr().cast(), iov_len: WINDOW };
+        let parts = if here < WINDOW { 2 } else { 1 };
+        // SAFETY: writes at most `WINDOW` bytes into the window; reads of unmapped addresses fail.
+        let read =
+            unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, from.as_ptr(), parts, 0) };
+        (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
+        (self.length >= 8).then_some(())
+    }
+}
+
+/// Forgets, in a forked child, what its parent's threads were doing, and memory that its parent has allocated.
+pub(super) fn in_child() {
+    RULES.iter().for_each(|rules| rules.store(std::ptr::null_mut(), Ordering::SeqCst));
+    super::modules::in_child();
+}
