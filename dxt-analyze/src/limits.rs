@@ -72,6 +72,8 @@ pub const HELD_RANGES: usize = 1 << 18;
 pub const FOLLOWED_CELLS: usize = 1 << 18;
 /// Maximum size of a program's or library's file, or of one section of it, that is read for the names of functions, bytes.
 pub const OBJECT_BYTES: u64 = 2 << 30;
+/// Maximum size of all such files of a run together, bytes.
+pub const OBJECTS_BYTES: u64 = 6 << 30;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
 /// Maximum effects (slow units, or sets of them) that are searched for in a run: bounds the time of the search.

@@ -3,17 +3,21 @@
 //! A file is used only if it has the build id that the trace has, so that a trace of another machine, or of a program that was built anew since,
 //! gets no wrong names. Debug information may also lie apart from the module: under `/usr/lib/debug`, or in the directories that the user names.
 
-use crate::limits::OBJECT_BYTES;
-use crate::model::Sites;
+use crate::limits::{OBJECT_BYTES, OBJECTS_BYTES};
+use crate::model::Run;
 use crate::model::sites::Module;
 use addr2line::Context;
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
 use gimli::{DwarfSections, EndianSlice, LittleEndian};
-use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, ReadCache, SymbolKind};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io::Read as _;
+use std::fmt::Write;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Options that say where debug information lies.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -65,9 +69,11 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Finds functions and lines of all frames. `dirs`: directories with further debug information.
+    /// Finds functions and lines of all frames of a run. `dirs`: directories with further debug information.
     #[must_use]
-    pub fn of(sites: &Sites, dirs: &[PathBuf]) -> Self {
+    pub fn of(run: &Run, dirs: &[PathBuf]) -> Self {
+        let sites = &run.sites;
+        let files = Files { dirs, before_unix_ns: run.start_unix_ns, left: AtomicU64::new(OBJECTS_BYTES) };
         let mut by_module: Vec<Vec<u64>> = vec![Vec::new(); sites.modules.len()];
         for frame in &sites.frames {
             let of = frame.module.and_then(|module| by_module.get_mut(module as usize));
@@ -79,7 +85,7 @@ impl Symbols {
             .map(|(mut addresses, module)| {
                 addresses.sort_unstable();
                 addresses.dedup();
-                places(module, &addresses, dirs)
+                places(module, &addresses, &files)
             })
             .collect();
         let place = |frame: &crate::model::sites::Frame| {
@@ -103,8 +109,11 @@ fn unnamed(module: &str, address: u64) -> Place {
 }
 
 /// Returns the places of each of `addresses`, which are sorted.
-fn places(module: &Module, addresses: &[u64], dirs: &[PathBuf]) -> Vec<(u64, Vec<Place>)> {
-    let contents = contents(module, dirs);
+fn places(module: &Module, addresses: &[u64], files: &Files<'_>) -> Vec<(u64, Vec<Place>)> {
+    if addresses.is_empty() {
+        return Vec::new();
+    }
+    let contents = files.of(module);
     let objects: Vec<object::File<'_>> =
         contents.iter().filter_map(|bytes| object::File::parse(bytes.as_slice()).ok()).collect();
     let symbols: Vec<Vec<(u64, u64, &str)>> = objects.iter().map(functions).collect();
@@ -153,12 +162,37 @@ fn lines(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Vec<
 /// Maximum depth of functions inlined into each other.
 const MOST_INLINED: usize = 64;
 
-/// Returns a function's name as its source has it, without arguments.
+/// Text that takes a limited number of bytes: names may unfold to any length.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > NAME_BYTES {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// Maximum size of a function's name that is unfolded, bytes.
+const NAME_BYTES: usize = 1024;
+/// Maximum depth of a C++ name.
+const NAME_DEPTH: u32 = 64;
+
+/// Returns a function's name as its source has it, without arguments; names that are not those of C++ or Rust stay as they are.
 fn demangled(name: &str) -> String {
-    let whole = addr2line::demangle_auto(Cow::Borrowed(name), None);
-    // The arguments of C++ functions are longer than all else; `operator()` and names in templates keep their parentheses.
-    let end = whole.find('(').filter(|end| !whole.contains('<') && !whole[..*end].ends_with("operator"));
-    end.map_or(whole.as_ref(), |end| &whole[..end]).to_owned()
+    let mut out = Bounded(String::new());
+    let written = if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        write!(out, "{rust:#}").ok()
+    } else if name.starts_with("_Z") {
+        let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(NAME_DEPTH);
+        let symbol = BorrowedSymbol::new(name.as_bytes()).ok();
+        symbol.and_then(|symbol| symbol.structured_demangle(&mut out, &options).ok())
+    } else {
+        None
+    };
+    if written.is_some() && !out.0.is_empty() { out.0 } else { name.chars().take(NAME_BYTES).collect() }
 }
 
 /// Returns the functions of an object (start, end, name), sorted by address: all of them, or those for other modules.
@@ -184,48 +218,104 @@ fn function(functions: &[(u64, u64, &str)], address: u64) -> Option<String> {
 fn dwarf<'a>(object: &object::File<'a>) -> Option<DwarfSections<Cow<'a, [u8]>>> {
     object.section_by_name(".debug_info").or_else(|| object.section_by_name(".zdebug_info"))?;
     let load = |id: gimli::SectionId| -> Result<Cow<'a, [u8]>, ()> {
-        let section = object.section_by_name(id.name());
-        let small = section.filter(|section| section.size() <= OBJECT_BYTES);
-        Ok(small.and_then(|section| section.uncompressed_data().ok()).unwrap_or_default())
+        let data = object.section_by_name(id.name()).and_then(|section| section.compressed_data().ok());
+        let small = data.filter(|data| data.uncompressed_size <= OBJECT_BYTES);
+        Ok(small.and_then(|data| data.decompress().ok()).unwrap_or_default())
     };
     DwarfSections::load(load).ok()
 }
 
-/// Returns the contents of the module's files: the module itself, and debug information that lies apart.
-fn contents(module: &Module, dirs: &[PathBuf]) -> Vec<Vec<u8>> {
-    let path = Path::new(&module.path);
-    let id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let by_id = |dir: &Path| {
-        let split = id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
-        let parted = split.map(|(start, rest)| dir.join(".build-id").join(start).join(format!("{rest}.debug")));
-        let whole = split.map(|_| dir.join(&id).join("debuginfo"));
-        parted.into_iter().chain(whole)
-    };
-    let mut places: Vec<PathBuf> = Vec::new();
-    for dir in dirs {
-        places.extend(by_id(dir));
-        places.extend(path.file_name().map(|name| dir.join(name)));
-        places.extend(path.file_name().map(|name| dir.join(format!("{}.debug", name.to_string_lossy()))));
-    }
-    places.push(path.to_owned());
-    places.extend(by_id(Path::new("/usr/lib/debug")));
-    places
-        .iter()
-        .filter(|place| place.is_absolute() || dirs.iter().any(|dir| place.starts_with(dir)))
-        .filter_map(|place| content(place, &module.build_id))
-        .collect()
+/// Files that may have names.
+struct Files<'a> {
+    dirs: &'a [PathBuf],
+    /// Start of the run, ns since 1970-01-01 UTC.
+    before_unix_ns: i64,
+    /// Number of bytes that may still be read.
+    left: AtomicU64,
 }
 
-/// Returns the content of an ELF file with this build id; any file if none is known.
-fn content(path: &Path, build_id: &[u8]) -> Option<Vec<u8>> {
-    let file = crate::input::open(path).ok()?;
-    let bytes = file.metadata().ok()?.len();
-    if bytes > OBJECT_BYTES {
-        return None;
+impl Files<'_> {
+    /// Returns the contents of a module's files: the module itself, and debug information that lies apart.
+    fn of(&self, module: &Module) -> Vec<Vec<u8>> {
+        let path = Path::new(&module.path);
+        let id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let by_id = |dir: &Path| {
+            let split = id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty());
+            let parted = split.map(|(start, rest)| dir.join(".build-id").join(start).join(format!("{rest}.debug")));
+            let whole = split.map(|_| dir.join(&id).join("debuginfo"));
+            parted.into_iter().chain(whole)
+        };
+        let mut places: Vec<(PathBuf, bool)> = Vec::new();
+        for dir in self.dirs {
+            let named = path.file_name().map(|name| dir.join(name));
+            let debug = path.file_name().map(|name| dir.join(format!("{}.debug", name.to_string_lossy())));
+            places.extend(by_id(dir).chain(named).chain(debug).map(|place| (place, true)));
+        }
+        if path.is_absolute() {
+            places.push((path.to_owned(), false));
+        }
+        places.extend(by_id(Path::new("/usr/lib/debug")).map(|place| (place, false)));
+        places.iter().filter_map(|(place, is_named)| self.content(place, &module.build_id, *is_named)).collect()
     }
-    let mut content = Vec::with_capacity(usize::try_from(bytes).ok()?);
-    file.take(OBJECT_BYTES).read_to_end(&mut content).ok()?;
-    let object = object::File::parse(content.as_slice()).ok()?;
-    let is_same = build_id.is_empty() || object.build_id().ok().flatten() == Some(build_id);
-    is_same.then_some(content)
+
+    /// Returns the content of an ELF file with this build id. If none is known, the file must be older than the run: it may have been built anew
+    /// since, unless the user has named its directory (`is_named`).
+    fn content(&self, path: &Path, build_id: &[u8], is_named: bool) -> Option<Vec<u8>> {
+        let mut file = crate::input::open(path).ok()?;
+        let about = file.metadata().ok()?;
+        if about.len() > OBJECT_BYTES {
+            return None;
+        }
+        // Only what the question needs is read, since most files of other machines are not those.
+        let cache = ReadCache::new(&file);
+        let object = object::File::parse(&cache).ok()?;
+        let changed = || about.mtime().saturating_mul(1_000_000_000).saturating_add(about.mtime_nsec());
+        let is_same = match build_id {
+            [] => is_named || changed() < self.before_unix_ns,
+            known => object.build_id().ok().flatten() == Some(known),
+        };
+        let take = |left: u64| left.checked_sub(about.len());
+        if !is_same || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+            return None;
+        }
+        let mut content = Vec::with_capacity(usize::try_from(about.len()).ok()?);
+        file.rewind().ok()?;
+        file.take(OBJECT_BYTES).read_to_end(&mut content).ok()?;
+        Some(content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_every_language_are_those_of_their_source() {
+        for (name, expected) in [
+            ("t", "t"),
+            ("Pi", "Pi"),
+            ("main", "main"),
+            ("dump_field_", "dump_field_"),
+            ("__mesh_MOD_write", "__mesh_MOD_write"),
+            ("_ZN4mesh5writeERKSt6vectorIdSaIdEEi", "mesh::write"),
+            ("_ZN3std2io5Write9write_all17h0123456789abcdefE", "std::io::Write::write_all"),
+            ("_Znonsense", "_Znonsense"),
+        ] {
+            assert_eq!(demangled(name), expected);
+        }
+    }
+
+    /// Each step of the name repeats all before it twice.
+    #[test]
+    fn a_name_that_unfolds_without_end_stays_as_it_is() {
+        let digits = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        let steps: String = (0..30)
+            .map(|step| {
+                let last = char::from(digits[step]);
+                format!("S_IS{last}_S{last}_E")
+            })
+            .collect();
+        let name = format!("_Z1fISt4pairIiiE{steps}Evv");
+        assert!(demangled(&name).len() <= NAME_BYTES.max(name.len()));
+    }
 }

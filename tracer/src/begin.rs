@@ -23,7 +23,7 @@ const LATE_BYTES: usize = 4 << 20;
 
 /// Maximum number of streams (pairs of a file and an operation) that have counters in trace mode, where most calls are recorded as
 /// segments.
-const COUNTERS: usize = 1 << 18;
+const COUNTERS: usize = (1 << 18) + sites::MOST_STREAMS;
 
 /// Size of the spool's journal (file names and other definitions) in trace mode, in bytes; the maximum size in counters mode.
 const JOURNAL: usize = 256 << 20;

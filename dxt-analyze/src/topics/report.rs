@@ -58,7 +58,7 @@ impl<'a> Job<'a> {
     /// Returns an error if the layouts are invalid.
     pub(crate) fn new(run: &'a Run, options: &'a Options) -> Result<Self> {
         let layouts = crate::session::layouts(run, options.layout.as_deref())?;
-        let symbols = options.debug_dirs.as_ref().map(|dirs| Symbols::of(&run.sites, dirs)).unwrap_or_default();
+        let symbols = options.debug_dirs.as_ref().map(|dirs| Symbols::of(run, dirs)).unwrap_or_default();
         Ok(Self { run, options, certain: certain(layouts.clone()), layouts, groups: data_groups(run), symbols })
     }
 

@@ -64,6 +64,9 @@ macro_rules! counted {
         pub(crate) unsafe extern "C" fn $name() {
             #[cfg(target_arch = "x86_64")]
             naked_asm!(
+                // Call sites in a library that was unloaded are not those of one that is loaded in its place.
+                "movabs rax, 0x9E3779B97F4A7C15",
+                "add qword ptr [rip + {generation}], rax",
                 $($x86_64,)+
                 "1:",
                 "push rdi", "push rsi", "push rdx",
@@ -81,6 +84,7 @@ macro_rules! counted {
                 "ret",
                 "3:",
                 "jmp rax",
+                generation = sym $crate::sites::GENERATION,
                 unseen = sym unseen,
                 next = sym $next,
                 find = sym $find,

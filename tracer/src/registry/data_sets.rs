@@ -5,7 +5,7 @@
 
 use super::file::number as number_of_file;
 use super::records::File;
-use super::stream::{Within, add_apart};
+use super::stream::{Within, add_apart, has_room_for_sites};
 use crate::anonymize;
 use crate::budget::{FILE_BYTES, STREAM_BYTES};
 use crate::memory::{Bytes, Record, Table};
@@ -285,6 +285,12 @@ impl DataSet {
             let wanted = (op.code(), flags, selection, site);
             if let Some(one) = self.uses().find(|one| (one.op, one.flags, one.selection, one.site) == wanted) {
                 return Some(one);
+            }
+            if site != 0 && (!has_room_for_sites() || USES.len() >= USES.capacity() / 2) {
+                return self.use_of(op, flags, selection, 0);
+            }
+            if USES.len() >= USES.capacity() {
+                return None;
             }
             let stream = add_apart(self.file, op, flags, site)?.0;
             let (_, one) = USES.push(Use {

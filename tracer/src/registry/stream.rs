@@ -134,9 +134,6 @@ pub(crate) fn id_of(
     found
 }
 
-/// Bits of an operation's code in the number that stands for site, operation and nesting.
-const OP_BITS: u32 = 13;
-
 /// Looks up a stream in the thread's cache first, then in the file's list.
 #[inline(never)]
 fn less_frequent(
@@ -147,17 +144,14 @@ fn less_frequent(
     marks: u8,
     site: Site,
 ) -> Option<StreamId> {
-    let of = site << (OP_BITS + 2) | u32::from(op.code()) << 2 | u32::from(within.0 & 3);
+    let flags = marks | within.flags();
+    let of = u64::from(site) << 32 | u64::from(op.code()) << 8 | u64::from(flags);
     let address = std::ptr::from_ref(file).addr();
-    if marks == 0
-        && let Some(id) = sites::known_stream(thread, address, of)
-    {
+    if let Some(id) = sites::known_stream(thread, address, of) {
         return Some(StreamId(id));
     }
-    let found = find_or_add(file, op, marks | within.flags(), 0, site);
-    if marks == 0
-        && let Some(id) = found
-    {
+    let found = find_or_add(file, op, flags, 0, site);
+    if let Some(id) = found {
         sites::remember_stream(thread, address, of, id.0);
     }
     found
@@ -182,6 +176,7 @@ pub(super) fn add_apart(file: &'static File, op: &Op, flags: u8, site: Site) -> 
     if is_left_out(op) {
         return None;
     }
+    count_sited(site);
     let (id, stream) = STREAMS.push_with(|id| Stream {
         id: AtomicU64::new(id as u64),
         file,
@@ -218,6 +213,9 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             }
             at = stream.next;
         }
+        if site != 0 && !has_room_for_sites() {
+            return find_or_add(file, op, flags, errno, 0);
+        }
         if STREAMS.len() >= LIMIT.load(Ordering::Relaxed) && !others::is_condensed(file) {
             return find_or_add(others::condensed()?, op, flags, errno, site);
         }
@@ -236,12 +234,26 @@ pub(super) fn find_or_add(file: &'static File, op: &'static Op, flags: u8, errno
             memory: memory::none(),
             next: head,
         })?;
+        count_sited(site);
         // Write to the journal before any thread can find the stream; see `file::find_or_add`.
         note(stream);
         let new = std::ptr::from_ref(stream).cast_mut();
         // A thread that loses the exchange leaves an unused record behind and finds the winner's in the next iteration.
         let _ = file.streams.compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire);
     }
+}
+
+/// Number of streams with a call site.
+static SITED: AtomicUsize = AtomicUsize::new(0);
+
+fn count_sited(site: Site) {
+    SITED.fetch_add(usize::from(site != 0), Ordering::Relaxed);
+}
+
+/// False once so many streams have a call site that further ones would take the room of streams without: calls from new places then belong to
+/// the streams without a call site.
+pub(super) fn has_room_for_sites() -> bool {
+    SITED.load(Ordering::Relaxed) < sites::MOST_STREAMS.min(STREAMS.capacity() / 4)
 }
 
 /// True if DXT_LAYERS excludes the operation's I/O layer.

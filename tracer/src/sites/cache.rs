@@ -1,18 +1,29 @@
 //! Cache of a thread: its recent call sites by return address and stack pointer, and the streams that it used last. Only the thread itself
 //! reads and writes it; a signal handler may do so at any moment, which at worst gives a call the site of another.
+//!
+//! An entry has four places. Hooks look at the first only; the others are looked at before the stack is walked, and then the entry moves to the
+//! first place.
 #![expect(unsafe_code, reason = "caches in reserved memory, a C function")]
 
 use super::Site;
 use crate::memory::{Record, Table};
 use crate::tls::Thread;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Number of call sites in a thread's cache.
 const SITES: usize = 256;
 /// Number of streams in a thread's cache.
 const STREAMS: usize = 256;
-/// Maximum number of walks of a thread: a thread whose stack is never the same twice would walk it at each call.
+/// Number of places of an entry.
+const WAYS: usize = 4;
+/// Number of walks that a thread may make at once: a thread whose stack is never the same twice would walk it at each call.
 const MOST_WALKS: u32 = 1 << 13;
+/// Number of walks that a thread may make in addition for each chunk (2,000 calls) that it fills.
+const WALKS_PER_CHUNK: u32 = 64;
+
+/// Number that changes whenever the program loads a library: another one may then be at the addresses of one that was unloaded.
+pub(crate) static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 /// Number of return addresses of outer frames that are part of a call stack's key.
 pub(super) const OUTER: usize = 4;
@@ -31,14 +42,16 @@ struct KnownSite {
     /// The pair and the return addresses of its outer frames as a number ([`key_with`]); 0 if there is none, or if the call site is to be
     /// looked at again.
     key: Cell<u64>,
+    /// Copy of the number, of a call site that is to be looked at again; else 0.
+    again: Cell<u64>,
     site: Cell<Site>,
 }
 
 struct KnownStream {
     /// Address of the file's record.
     file: Cell<usize>,
-    /// Call site and operation.
-    of: Cell<u32>,
+    /// Call site, operation and flags.
+    of: Cell<u64>,
     /// Stream ID plus one.
     stream: Cell<u32>,
 }
@@ -46,10 +59,8 @@ struct KnownStream {
 pub(super) struct Cache {
     pairs: [KnownPair; SITES],
     sites: [KnownSite; SITES],
-    /// Keys of those call sites that are to be looked at again, at the same places as in `sites`.
-    again: [Cell<u64>; SITES],
     streams: [KnownStream; STREAMS],
-    /// Number of times that the thread's stack was walked.
+    /// Number of walks of the thread's stack, less those that it has got in addition.
     walks: Cell<u32>,
 }
 
@@ -83,7 +94,7 @@ fn at(cache: usize) -> &'static Cache {
 /// confused would have return addresses more than 2 TiB apart.
 #[inline(always)]
 fn key(address: usize, stack: usize) -> u64 {
-    ((address as u64).rotate_left(23) ^ stack as u64).wrapping_add(1)
+    ((address as u64).rotate_left(23) ^ stack as u64 ^ GENERATION.load(Ordering::Relaxed)).wrapping_add(1)
 }
 
 /// Returns the number by which a pair with the return addresses of its outer frames is known. Frames inside a library have the same pair whichever line of the
@@ -123,30 +134,85 @@ pub(super) fn find(cache: usize, address: usize, stack: usize) -> Option<Site> {
     (known.key.get() == key).then(|| known.site.get())
 }
 
+/// Returns the place among those of `key` at which `is` holds, and moves what is there to the first place.
+fn bring<T>(key: u64, all: &[T; SITES], is: impl Fn(&T) -> bool, swap: impl Fn(&T, &T)) -> Option<&T> {
+    let first = all.get(place(key))?;
+    let found = (0..WAYS).filter_map(|way| all.get(place(key) ^ way)).find(|entry| is(entry))?;
+    if !std::ptr::eq(first, found) {
+        swap(first, found);
+    }
+    Some(first)
+}
+
+/// Frees the first place of `key` for a new entry: moves what is there to a place that is free, or that another entry loses.
+fn make_room<T>(
+    key: u64,
+    all: &[T; SITES],
+    is_free: impl Fn(&T) -> bool,
+    turn: u32,
+    swap: impl Fn(&T, &T),
+) -> Option<&T> {
+    let first = all.get(place(key))?;
+    if !is_free(first) {
+        let others = || (1..WAYS).filter_map(|way| all.get(place(key) ^ way));
+        let other = others().find(|entry| is_free(entry)).or_else(|| others().nth(turn as usize % (WAYS - 1)))?;
+        swap(first, other);
+    }
+    Some(first)
+}
+
+impl KnownPair {
+    fn swap(&self, other: &Self) {
+        self.key.swap(&other.key);
+        self.outer.swap(&other.outer);
+    }
+}
+
+impl KnownSite {
+    fn swap(&self, other: &Self) {
+        self.key.swap(&other.key);
+        self.again.swap(&other.again);
+        self.site.swap(&other.site);
+    }
+}
+
+impl Cache {
+    /// Returns the number of a pair that the cache knows, with the return addresses of its outer frames.
+    fn whole_key(&self, address: usize, stack: usize) -> Option<u64> {
+        let key = key(address, stack);
+        let pair = bring(key, &self.pairs, |pair| pair.key.get() == key, KnownPair::swap)?;
+        // SAFETY: as in `find`.
+        Some(unsafe { key_with(key, stack, pair.outer.get()) })
+    }
+}
+
+/// Returns the call site of a pair that [`find`] has not found at its first place.
+pub(super) fn find_elsewhere(thread: &Thread, address: usize, stack: usize) -> Option<Site> {
+    let cache = at(thread.sites.get());
+    let key = cache.whole_key(address, stack)?;
+    bring(key, &cache.sites, |known| known.key.get() == key, KnownSite::swap).map(|known| known.site.get())
+}
+
 /// Result of [`look`].
 pub(super) enum Seen {
     /// The stack of the pair is to be walked once more: so far it had this call site.
     Again(Site),
     /// The pair is not in the cache.
     New,
-    /// The pair is not in the cache, and the thread's stack is not walked any more.
+    /// The pair is not in the cache, and the thread's stack is not walked at present.
     TooMany,
 }
 
-/// Looks a pair up that [`find`] has not found.
+/// Looks up how a pair is known that [`find_elsewhere`] has not found.
 pub(super) fn look(thread: &Thread, address: usize, stack: usize) -> Seen {
     let cache = at(thread.sites.get());
-    let key = key(address, stack);
-    let pair = &cache.pairs[place(key)];
-    if pair.key.get() == key {
-        // SAFETY: as in `find`.
-        let key = unsafe { key_with(key, stack, pair.outer.get()) };
-        if cache.again[place(key)].get() == key {
-            cache.again[place(key)].set(0);
-            return Seen::Again(cache.sites[place(key)].site.get());
-        }
+    if let Some(key) = cache.whole_key(address, stack)
+        && let Some(known) = bring(key, &cache.sites, |known| known.again.get() == key, KnownSite::swap)
+    {
+        known.again.set(0);
+        return Seen::Again(known.site.get());
     }
-    let walks = cache.walks.get() + 1;
+    let walks = cache.walks.get().saturating_add(1);
     if walks > MOST_WALKS {
         return Seen::TooMany;
     }
@@ -160,46 +226,59 @@ pub(super) fn look(thread: &Thread, address: usize, stack: usize) -> Seen {
 /// The words at `outer` from `stack` must lie on the calling thread's own stack, or in the page of `stack`.
 pub(super) unsafe fn remember(thread: &Thread, address: usize, stack: usize, mut outer: Offsets, site: Site) {
     let cache = at(thread.sites.get());
-    let key = key(address, stack);
-    let pair = &cache.pairs[place(key)];
-    if pair.key.get() == key && pair.outer.get() != outer {
+    let (key, turn) = (key(address, stack), cache.walks.get());
+    let known = bring(key, &cache.pairs, |pair| pair.key.get() == key, KnownPair::swap);
+    if let Some(known) = known.map(|pair| pair.outer.get()).filter(|known| *known != outer) {
         // Another caller has frames of other sizes: its return address differs, where both still agree.
-        let known = pair.outer.get();
         let same = known.iter().zip(&outer).take_while(|(one, other)| one == other).count();
-        outer[same..].fill(0);
+        outer.iter_mut().skip(same).for_each(|offset| *offset = 0);
     }
+    let new = || make_room(key, &cache.pairs, |pair| pair.key.get() == 0, turn, KnownPair::swap);
+    let Some(pair) = known.or_else(new) else { return };
+    // Empty while it changes, in case a signal handler's call looks at it.
     pair.key.set(0);
     pair.outer.set(outer);
     pair.key.set(key);
     // SAFETY: guaranteed by the caller.
     let key = unsafe { key_with(key, stack, outer) };
-    let known = &cache.sites[place(key)];
-    // Empty while it changes, in case a signal handler's call looks at it.
+    let is_free = |known: &KnownSite| known.key.get() == 0 && known.again.get() == 0;
+    let known = bring(key, &cache.sites, |known| known.key.get() == key || known.again.get() == key, KnownSite::swap);
+    let Some(known) = known.or_else(|| make_room(key, &cache.sites, is_free, turn, KnownSite::swap)) else { return };
     known.key.set(0);
+    known.again.set(0);
     known.site.set(site);
     known.key.set(key);
+}
+
+/// Lets the thread walk its stack some more times, since it has filled a chunk.
+pub(super) fn refill(thread: &Thread) {
+    let cache = thread.sites.get();
+    if cache >= super::LOWEST {
+        let walks = &at(cache).walks;
+        walks.set(walks.get().saturating_sub(WALKS_PER_CHUNK));
+    }
 }
 
 /// Lets the stacks of all call sites in the thread's cache be walked once more, and compared with what they were.
 pub(super) fn look_again(thread: &Thread) {
     let cache = thread.sites.get();
     if cache >= super::LOWEST {
-        for (known, again) in at(cache).sites.iter().zip(&at(cache).again) {
-            again.set(known.key.replace(0));
+        for known in at(cache).sites.iter().filter(|known| known.key.get() != 0) {
+            known.again.set(known.key.replace(0));
         }
     }
 }
 
 #[inline(always)]
-fn stream_place(file: usize, of: u32) -> usize {
-    let mixed = (file ^ (of as usize).rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+fn stream_place(file: usize, of: u64) -> usize {
+    let mixed = (file ^ of.rotate_left(16) as usize).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     mixed >> (usize::BITS - STREAMS.ilog2())
 }
 
 /// Returns the ID of the stream of calls on the file whose record is at address `file`, if the thread used it lately. `of`: number that stands
-/// for call site, operation and nesting.
+/// for call site, operation and flags.
 #[inline(always)]
-pub(crate) fn known_stream(thread: &Thread, file: usize, of: u32) -> Option<u32> {
+pub(crate) fn known_stream(thread: &Thread, file: usize, of: u64) -> Option<u32> {
     let cache = thread.sites.get();
     if cache < super::LOWEST {
         return None;
@@ -209,7 +288,7 @@ pub(crate) fn known_stream(thread: &Thread, file: usize, of: u32) -> Option<u32>
 }
 
 /// Stores the ID of a stream for [`known_stream`].
-pub(crate) fn remember_stream(thread: &Thread, file: usize, of: u32, stream: u32) {
+pub(crate) fn remember_stream(thread: &Thread, file: usize, of: u64, stream: u32) {
     let cache = thread.sites.get();
     if cache < super::LOWEST {
         return;
@@ -292,6 +371,32 @@ mod tests {
             words[5].set(value);
             assert_eq!(find(cache, 10, stack), Some(3));
         }
+        // Library loaded meanwhile.
+        GENERATION.fetch_add(1 << 40, Ordering::Relaxed);
+        assert_eq!(find(cache, 10, stack), None);
+        thread.sites.set(0);
+    }
+
+    /// A loop over more lines than one place of the cache has room for walks each stack once.
+    #[test]
+    fn entries_that_share_a_place_are_all_kept() {
+        let (thread, cache) = with_cache();
+        let words = [0_u64; 8];
+        let stack = words.as_ptr().expose_provenance();
+        let mut walks = 0;
+        for _ in 0..100 {
+            for line in 0..60_usize {
+                let address = 0x40_0000 + line * 32;
+                let found = find(cache, address, stack).or_else(|| find_elsewhere(thread, address, stack));
+                if found != Some(line as Site) {
+                    assert!(found.is_none() && matches!(look(thread, address, stack), Seen::New));
+                    walks += 1;
+                    // SAFETY: the offset lies inside of `words`.
+                    unsafe { super::remember(thread, address, stack, [1, 0, 0, 0], line as Site) };
+                }
+            }
+        }
+        assert!(walks < 120, "{walks}");
         thread.sites.set(0);
     }
 
@@ -300,6 +405,9 @@ mod tests {
         let (thread, _) = with_cache();
         let walks = (0..20_000).filter(|call| matches!(look(thread, 10, call * 16), Seen::New)).count();
         assert_eq!(walks, MOST_WALKS as usize);
+        refill(thread);
+        let more = (0..1000).filter(|call| matches!(look(thread, 11, call * 16), Seen::New)).count();
+        assert_eq!(more, WALKS_PER_CHUNK as usize);
         thread.sites.set(0);
     }
 }

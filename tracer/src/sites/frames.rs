@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use trace_format::meta::{FrameDef, ModuleDef, SitesDef, StreamSite};
 
 /// Number of lists of frames, by their hash.
-const LISTS: usize = 1 << 9;
+const LISTS: usize = 1 << 11;
 /// Maximum length of a module's build id that is kept, in bytes: SHA-1, which linkers use, has 20.
 pub(super) const BUILD_ID_BYTES: usize = 32;
 

@@ -5,7 +5,8 @@
 //! tree that all threads share; the number of a stack's frame in that tree is the call site. Now and then the stack of a known pair is walked
 //! again and compared. A call site is part of a stream, so an append costs nothing more.
 //!
-//! In a hook nothing here waits for another thread, and memory is bounded: call sites beyond a bound are unknown, and counted.
+//! In a hook nothing here waits for a lock of the program or of its libraries; threads that add modules give way to each other for a bounded number
+//! of times. Memory is bounded: call sites beyond a bound are unknown.
 
 mod cache;
 mod frames;
@@ -14,8 +15,10 @@ mod modules;
 #[cfg(target_arch = "x86_64")]
 mod walk;
 
-use crate::budget;
 use crate::tls::Thread;
+use crate::{budget, errno, process, sys};
+#[cfg(not(dxt_static))]
+pub(crate) use cache::GENERATION;
 pub(crate) use cache::{known_stream, remember_stream};
 pub(crate) use frames::{definitions, note_all};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +31,10 @@ pub(crate) type Site = u32;
 const MOST_FRAMES: usize = 1 << 16;
 /// Maximum number of modules (executables and shared libraries), including those that were unloaded and loaded again elsewhere.
 const MOST_MODULES: usize = 1 << 12;
+/// Maximum number of streams that differ from others in their call site: each may need counters of its own.
+pub(crate) const MOST_STREAMS: usize = 1 << 16;
 /// Maximum number of threads whose calls have call sites.
-const MOST_THREADS: usize = 1 << 14;
+const MOST_THREADS: usize = 1 << 12;
 
 /// Maximum scale (divisor of tables, since memory is limited) with which call sites are recorded.
 const MOST_SCALE: usize = 16;
@@ -45,7 +50,9 @@ pub(crate) fn prepare(scale: usize) {
         return;
     }
     #[cfg(target_arch = "x86_64")]
-    modules::prepare();
+    if !walk::prepare() {
+        return;
+    }
     frames::prepare(MOST_FRAMES / scale, MOST_MODULES / scale);
     cache::prepare(MOST_THREADS / scale);
     WANTED.store(true, Ordering::Relaxed);
@@ -56,7 +63,7 @@ const NOWHERE: usize = 1;
 /// Lowest address of a cache; lower values of [`Thread::sites`] are none.
 const LOWEST: usize = 4096;
 
-/// Returns the call site of the hook that the thread has just entered; 0 if unknown. The hook's next question gets 0.
+/// Returns the call site of the hook that the thread has just entered; 0 if unknown. A hook can ask once: later questions in it get 0.
 #[inline(always)]
 pub(crate) fn of_call(thread: &Thread) -> Site {
     let cache = thread.sites.get();
@@ -70,29 +77,34 @@ pub(crate) fn of_call(thread: &Thread) -> Site {
     }
 }
 
-/// Gives the thread a cache at its first call.
+/// Gives the thread a cache at its first call. Preserves errno.
 #[cold]
 #[inline(never)]
 fn first(thread: &Thread) -> Site {
     let is_wanted = WANTED.load(Ordering::Relaxed) && !thread.is_lent() && !budget::is_least();
-    let cache = if is_wanted { cache::make() } else { None };
+    let errno = errno::save();
+    let cache = if is_wanted && !sys::is_shut() && process::is_own() { thread.while_busy(cache::make) } else { None };
+    errno.restore();
     thread.sites.set(cache.unwrap_or(NOWHERE));
     if cache.is_some() { of_call(thread) } else { 0 }
 }
 
-/// Looks the call site up that is not in the thread's cache, or is to be looked up again.
+/// Looks the call site up that is not in its first place in the thread's cache.
 #[cold]
 #[inline(never)]
 fn missed(thread: &Thread, address: usize, stack: usize) -> Site {
     #[cfg(target_arch = "x86_64")]
     {
-        let frame = thread.caller.frame.get();
+        let (mut address, mut stack, mut frame) = (address, stack, thread.caller.frame.get());
         // A variadic function of this library has called the hook: its caller is the program's.
         if cache::is_of_variadic(address) {
             let caller = &thread.variadic_caller;
-            return walk::site(thread, caller.address.get(), caller.stack.get(), caller.frame.get());
+            (address, stack, frame) = (caller.address.get(), caller.stack.get(), caller.frame.get());
         }
-        walk::site(thread, address, stack, frame)
+        match cache::find_elsewhere(thread, address, stack) {
+            Some(site) => site,
+            None => walk::site(thread, address, stack, frame),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -104,6 +116,7 @@ fn missed(thread: &Thread, address: usize, stack: usize) -> Site {
 /// Called when a thread gets its chunk (piece of memory for its calls) number `sequence`: now and then, and less often the longer it runs, the
 /// stacks of known call sites are walked once more.
 pub(crate) fn at_chunk(thread: &Thread, sequence: u32) {
+    cache::refill(thread);
     if sequence >= FIRST_CHUNK && sequence.is_power_of_two() {
         cache::look_again(thread);
     }

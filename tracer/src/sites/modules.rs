@@ -1,17 +1,16 @@
 //! Modules (the executable and shared libraries) whose code call stacks lead through: unwind tables, build ids, names.
 //!
-//! A module is looked up by an address each time that a walk meets the address, so that one that was unloaded, or replaced by another at the same
-//! place, is never mistaken for loaded. glibc from 2.35 on answers without a lock (_dl_find_object(3)); before, dl_iterate_phdr(3) takes the
-//! dynamic linker's lock for a moment, as it does for every C++ exception there.
-#![expect(unsafe_code, reason = "_dl_find_object(3), dl_iterate_phdr(3), memory of modules")]
+//! A module is looked up by an address each time that a walk meets the address, by _dl_find_object(3), which takes no lock; so the tables of one that
+//! was unloaded, or replaced by another at the same place, are not used. Before glibc 2.35 there is no such function, and no call site.
+#![expect(unsafe_code, reason = "_dl_find_object(3), memory of modules")]
 
 use super::frames;
-use crate::real;
+use crate::{real, tls};
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 pub(super) type Walker = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
@@ -68,14 +67,16 @@ pub(super) struct Modules {
 static MODULES: AtomicPtr<Modules> = AtomicPtr::new(std::ptr::null_mut());
 /// Number of threads that use the set in [`MODULES`], or one before it.
 static USERS: AtomicUsize = AtomicUsize::new(0);
-/// True while a thread adds a module.
-static IS_ADDING: AtomicBool = AtomicBool::new(false);
+/// Number (`tls::number`) of the thread that changes the set, or 0.
+static CHANGER: AtomicUsize = AtomicUsize::new(0);
 /// Address of _dl_find_object(3); null before glibc 2.35.
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Looks up the functions of the C library. Called from the library's constructor.
-pub(super) fn prepare() {
-    FIND_OBJECT.store(real::find_object(), Ordering::Relaxed);
+/// Looks up the function of the C library; returns false if it has none. Called from the library's constructor.
+pub(super) fn prepare() -> bool {
+    let find = real::find_object();
+    FIND_OBJECT.store(find, Ordering::Relaxed);
+    !find.is_null()
 }
 
 /// Answer of _dl_find_object(3) (glibc, <dlfcn.h>, struct dl_find_object on x86-64).
@@ -100,7 +101,7 @@ struct LinkMap {
 pub(super) fn object_at(address: usize) -> Option<Object> {
     let find = FIND_OBJECT.load(Ordering::Relaxed);
     if find.is_null() {
-        return by_headers(address);
+        return None;
     }
     // SAFETY: the function has this C type.
     let find = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(usize, &mut FoundObject) -> c_int>(find) };
@@ -118,32 +119,6 @@ pub(super) fn object_at(address: usize) -> Option<Object> {
         name: link_map.name.addr(),
         index: found.eh_frame,
     })
-}
-
-/// Returns the module that contains `address`, by the program headers of all modules.
-fn by_headers(address: usize) -> Option<Object> {
-    extern "C" fn each(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the pointer given to dl_iterate_phdr below.
-        let search = unsafe { &mut *search.cast::<(usize, Option<Object>)>() };
-        // SAFETY: dl_iterate_phdr passes a valid info.
-        let info = unsafe { &*info };
-        // SAFETY: the module's program headers, as many as it reports.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-        let bias = info.dlpi_addr as usize;
-        let of =
-            |kind| headers.iter().filter(move |header| header.p_type == kind).map(move |header| span(header, bias));
-        let ends = of(libc::PT_LOAD).fold((usize::MAX, 0), |ends, part| (ends.0.min(part.start), ends.1.max(part.end)));
-        if !(ends.0..ends.1).contains(&search.0) {
-            return 0;
-        }
-        let index = of(libc::PT_GNU_EH_FRAME).next().map_or(0, |part| part.start);
-        search.1 = Some(Object { start: ends.0, end: ends.1, bias, name: info.dlpi_name.addr(), index });
-        1
-    }
-    let mut search = (address, None);
-    // SAFETY: `each` has the required type and `search` outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut search).cast()) };
-    search.1
 }
 
 fn span(header: &libc::Elf64_Phdr, bias: usize) -> Range<usize> {
@@ -169,8 +144,9 @@ impl User {
     /// Adds the module at an address to the set, in place of those that were there; only removes these if there is none now. Returns false if
     /// other threads change the set all the time.
     pub(super) fn learn(&self, address: usize) -> bool {
+        let me = tls::number();
         let mut tries = 0;
-        while IS_ADDING.swap(true, Ordering::Acquire) {
+        while CHANGER.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             tries += 1;
             if tries > MOST_TRIES {
                 return false;
@@ -193,7 +169,7 @@ impl User {
             // SAFETY: the pointer came from `Box::into_raw`; this thread is the only user, and later ones find the new set.
             drop(unsafe { Box::from_raw(old) });
         }
-        IS_ADDING.store(false, Ordering::Release);
+        CHANGER.store(0, Ordering::Release);
         true
     }
 }
@@ -204,11 +180,16 @@ impl Drop for User {
     }
 }
 
+/// Ends a change of the set by this thread that was abandoned because memory ran out.
+pub(super) fn abandoned() {
+    let _ = CHANGER.compare_exchange(tls::number(), 0, Ordering::Release, Ordering::Relaxed);
+}
+
 /// Forgets, in a forked child, the threads of its parent, and memory that its parent has allocated.
 pub(super) fn in_child() {
     MODULES.store(std::ptr::null_mut(), Ordering::SeqCst);
     USERS.store(0, Ordering::SeqCst);
-    IS_ADDING.store(false, Ordering::SeqCst);
+    CHANGER.store(0, Ordering::SeqCst);
 }
 
 impl Modules {

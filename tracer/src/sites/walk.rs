@@ -12,7 +12,7 @@ use crate::tls::Thread;
 use crate::{errno, process, real, stack, sys, tls};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use trace_format::meta::FrameDef;
 
 /// Maximum number of frames of a call stack. Outer frames of a deeper stack are left out.
@@ -21,6 +21,19 @@ const MOST_DEPTH: usize = 64;
 const WINDOW: usize = 4096;
 
 type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
+
+/// True once there is no room for further frames.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+/// True once the kernel has refused to read this process's own memory by process_vm_readv(2).
+static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+/// End of the main thread's stack, looked up at the start: dlsym(3) takes locks.
+static STACK_END: AtomicUsize = AtomicUsize::new(0);
+
+/// Looks up what walks need. Called from the library's constructor.
+pub(super) fn prepare() -> bool {
+    STACK_END.store(real::stack_end().addr(), Ordering::Relaxed);
+    super::modules::prepare()
+}
 
 /// Number of rule caches: of threads that walk their stacks at the same time, others make one for a single walk.
 const CACHES: usize = 4;
@@ -43,9 +56,20 @@ pub(super) fn site(thread: &Thread, address: usize, at: usize, frame: usize) -> 
     if sys::is_shut() || !process::is_own() {
         return known.unwrap_or(0);
     }
+    if IS_FULL.load(Ordering::Relaxed) || IS_REFUSED.load(Ordering::Relaxed) {
+        Note::Site.count();
+        return known.unwrap_or(0);
+    }
     let errno = errno::save();
-    let walked = thread.while_busy(|| stack::in_hook(|| walk(address, at, frame))).flatten();
+    // Outside of the work, which is abandoned if memory runs out.
+    let user = User::begin();
+    let walked = thread.while_busy(|| stack::in_hook(|| walk(&user, address, at, frame)));
+    if walked.is_none() {
+        super::modules::abandoned();
+    }
+    drop(user);
     errno.restore();
+    let walked = walked.flatten();
     match (walked, known) {
         (Some((site, outer)), known) => {
             if known.is_some_and(|known| known != site) {
@@ -66,8 +90,7 @@ pub(super) fn site(thread: &Thread, address: usize, at: usize, frame: usize) -> 
 const MOST_CHANGES: usize = 2 * MOST_DEPTH;
 
 /// Walks a stack; returns its call site, and where the return addresses of the program's innermost frames lie.
-fn walk(address: usize, at: usize, frame: usize) -> Option<(Site, Offsets)> {
-    let user = User::begin();
+fn walk(user: &User, address: usize, at: usize, frame: usize) -> Option<(Site, Offsets)> {
     let mut frames = [(0_u64, 0_usize); MOST_DEPTH];
     for _ in 0..MOST_CHANGES {
         let modules = user.modules();
@@ -76,6 +99,7 @@ fn walk(address: usize, at: usize, frame: usize) -> Option<(Site, Offsets)> {
             None => Err(address),
         };
         match (walked, modules) {
+            (Ok(_), _) if IS_REFUSED.load(Ordering::Relaxed) => return None,
             (Ok(depth), Some(modules)) => return site_of(modules, at, frames.get(..depth)?),
             (Err(changed), _) if user.learn(changed) => {}
             _ => return None,
@@ -117,7 +141,11 @@ fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Sit
     let mut caller = 0;
     for &(address, _) in frames.iter().rev() {
         let (module, address) = modules.place(address);
-        caller = frames::frame(FrameDef { caller, module, address })?;
+        let Some(site) = frames::frame(FrameDef { caller, module, address }) else {
+            IS_FULL.store(true, Ordering::Relaxed);
+            return None;
+        };
+        caller = site;
     }
     // Frames of the executable first, and those that enter another library: inside of a library the stacks of many calls are equal.
     let mut chosen = [0_usize; OUTER];
@@ -156,7 +184,7 @@ const MOST_PAGES: usize = 256;
 fn is_own_stack(at: usize, to: usize) -> bool {
     // Linux keeps 128 MiB below the end of the main thread's stack free of other mappings (arch/x86/mm/mmap.c, MIN_GAP).
     const OF_MAIN: usize = 64 << 20;
-    let end = real::stack_end().addr();
+    let end = STACK_END.load(Ordering::Relaxed);
     if (at..at.saturating_add(OF_MAIN)).contains(&end) {
         return to < end;
     }
@@ -233,6 +261,9 @@ impl Window {
         // SAFETY: writes at most `WINDOW` bytes into the window; reads of unmapped addresses fail.
         let read =
             unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, from.as_ptr(), parts, 0) };
+        if read < 0 && errno::save().value() != libc::EFAULT {
+            IS_REFUSED.store(true, Ordering::Relaxed);
+        }
         (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
         (self.length >= 8).then_some(())
     }

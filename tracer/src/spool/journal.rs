@@ -21,6 +21,7 @@ pub(super) fn lend(part: Lent) {
     let next = KEPT.load(Ordering::Relaxed).min(AREAS.len() - 1);
     // SAFETY: no thread adds to an inactive area; a spool stays mapped.
     unsafe { AREAS[next].lend(part) };
+    SITES.store(0, Ordering::Relaxed);
     // Stored before all known definitions are added: a thread that creates a definition now sees the journal, or its definition is seen.
     KEPT.store(next + 1, Ordering::SeqCst);
     fence(Ordering::SeqCst);
@@ -37,11 +38,12 @@ pub(crate) fn back_ahead() {
 /// Deactivates the journal in a forked child, since it belongs to the parent.
 pub(super) fn forget() {
     KEPT.store(0, Ordering::Release);
+    SITES.store(0, Ordering::Relaxed);
     // SAFETY: a forked child has only this thread, which holds no reference into the areas.
     AREAS.iter().for_each(|area| unsafe { area.forget() });
 }
 
-/// Size of the records of call sites, in bytes, in all journals of the process.
+/// Size of the records of call sites in the active journal, in bytes.
 static SITES: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns the size of the journal's content (definitions of files, streams and so on) without call sites, in bytes; 0 without a journal.
@@ -116,7 +118,7 @@ pub(crate) fn stream(def: &StreamDef) {
     add(kind::STREAM, &[&journal::stream(def)]);
 }
 
-/// Adds to the journal a record of call sites. They take no room from the names of files: without them a trace says less, but loses nothing.
+/// Adds to the journal a record of call sites, which takes no room from the names of files.
 fn add_site(kind: u32, parts: &[&[u8]]) {
     let length = parts.iter().map(|part| part.len()).sum();
     SITES.fetch_add(record_bytes(length), Ordering::Relaxed);

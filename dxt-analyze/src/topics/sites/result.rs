@@ -69,7 +69,10 @@ pub struct Sites {
     /// Number of rows that people see.
     #[serde(skip)]
     pub(super) top: usize,
-    /// Call stacks with their sums, for flame graphs: functions from the outermost, and the operation.
+    /// True if people see call stacks instead of places.
+    #[serde(skip)]
+    pub(super) wants_stacks: bool,
+    /// Call stacks of the program's own calls with their sums, for flame graphs: functions from the outermost, and the operation.
     #[serde(skip)]
     pub(super) stacks: Vec<(Vec<String>, Sums)>,
     /// Number of calls whose place is unknown.
@@ -114,10 +117,15 @@ impl Sites {
             row.processes.insert(process);
             let of_file = row.files.entry(stream.file).or_default();
             *of_file = of_file.saturating_add(sums.time_ns);
-            if options.stacks.is_some() {
-                stacks.entry(stack(run, symbols, site.frame, &run.op(stream).label())).or_default().add(sums);
+            if options.stacks.is_some() && stream.within() == Within::Nothing {
+                let op = run.op(stream);
+                let leaf = format!("{} {}", op.layer_name(), op.label());
+                stacks.entry(stack(run, symbols, site.frame, &leaf)).or_default().add(sums);
             }
         }
+        let counted = run.processes.iter().filter(|process| !process.sites.is_empty());
+        let counted = counted.flat_map(|process| &process.missing).map(|missing| missing.counters.segments);
+        let unknown_calls = counted.fold(unknown_calls, u64::saturating_add);
         let row = |((site, op), of): ((CallSite, u16), Of)| {
             let op = run.ops.get(usize::from(op));
             let file = of.files.iter().max_by_key(|(_, time)| **time).map_or("", |(file, _)| run.file_name(*file));
@@ -146,6 +154,7 @@ impl Sites {
         Self {
             sites,
             top: options.top,
+            wants_stacks: options.stacks.is_some(),
             stacks: stacks.into_iter().collect(),
             unknown_calls,
             none_recorded: run.processes.iter().all(|process| process.sites.is_empty()),

@@ -27,7 +27,7 @@ pub fn sites(args: &Args) -> Result<Sites> {
 #[must_use]
 pub fn sites_of(run: &Run, options: &Options, dirs: &[PathBuf]) -> Sites {
     let (sums, lost) = scan(run, &BySite, &Bar::new(run.segments(), "call sites"));
-    Sites::of(run, &sums, &Symbols::of(&run.sites, dirs), options, &lost)
+    Sites::of(run, &sums, &Symbols::of(run, dirs), options, &lost)
 }
 
 impl Outcome for Sites {
@@ -69,7 +69,7 @@ impl Sites {
 
 impl Report for Sites {
     fn view(&self) -> View {
-        if !self.stacks.is_empty() {
+        if self.wants_stacks {
             let line = |(stack, sums): &(Vec<String>, super::sums::Sums)| {
                 format!("{} {}", stack.join(";"), sums.time_ns / 1000)
             };
