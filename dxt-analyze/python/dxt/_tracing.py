@@ -43,6 +43,7 @@ SETTINGS = frozenset(
         "ranks",
         "sample",
         "seccomp",
+        "sites",
         "small_io_size",
         "small_io_trigger",
         "spool",

@@ -213,6 +213,10 @@ impl Area {
         if end > capacity {
             return false;
         }
+        // Another thread has backed it meanwhile: to double the area for each thread that waited would waste memory.
+        if end <= from {
+            return true;
+        }
         let lent = self.is_lent();
         let step = if lent { LEAST_STEP } else { PAGE_BYTES };
         for to in
