@@ -76,6 +76,12 @@ pub const OBJECT_BYTES: u64 = 2 << 30;
 pub const OBJECTS_BYTES: u64 = 6 << 30;
 /// Maximum files, ranks, offsets or problems that a finding names as examples.
 pub const NAMED_EXAMPLES: usize = 3;
+/// Maximum functions compiled into each other (inlined) that are named for one address.
+pub const INLINED_FUNCTIONS: usize = 64;
+/// Maximum length of a function's readable name, bytes; the symbol is shown instead of a longer one.
+pub const FUNCTION_NAME_BYTES: usize = 1024;
+/// Maximum nesting of the parts of a C++ symbol; a symbol with more is shown as it is.
+pub const FUNCTION_NAME_DEPTH: u32 = 64;
 /// Maximum effects (slow units, or sets of them) that are searched for in a run: bounds the time of the search.
 pub const EFFECTS: usize = 12;
 /// Maximum generations of parent processes examined to find the process that runs alone at the end.

@@ -3,7 +3,7 @@
 //! A file is used only if it has the build id that the trace has, so that a trace of another machine, or of a program that was built anew since,
 //! gets no wrong names. Debug information may also lie apart from the module: under `/usr/lib/debug`, or in the directories that the user names.
 
-use crate::limits::{OBJECT_BYTES, OBJECTS_BYTES};
+use crate::limits::{FUNCTION_NAME_BYTES, FUNCTION_NAME_DEPTH, INLINED_FUNCTIONS, OBJECT_BYTES, OBJECTS_BYTES};
 use crate::model::Run;
 use crate::model::sites::Module;
 use addr2line::Context;
@@ -149,7 +149,7 @@ fn lines(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Vec<
     let mut out = Vec::new();
     let Ok(mut frames) = context.find_frames(address).skip_all_loads() else { return out };
     // A damaged file could nest functions without end.
-    while let (Ok(Some(frame)), true) = (frames.next(), out.len() < MOST_INLINED) {
+    while let (Ok(Some(frame)), true) = (frames.next(), out.len() < INLINED_FUNCTIONS) {
         let name = frame.function.as_ref().and_then(|function| function.raw_name().ok());
         let function = name.map(|name| demangled(&name)).unwrap_or_default();
         let file = frame.location.as_ref().and_then(|location| location.file).map(str::to_owned);
@@ -159,15 +159,12 @@ fn lines(context: &Context<EndianSlice<'_, LittleEndian>>, address: u64) -> Vec<
     out
 }
 
-/// Maximum depth of functions inlined into each other.
-const MOST_INLINED: usize = 64;
-
 /// Text that takes a limited number of bytes: names may unfold to any length.
 struct Bounded(String);
 
 impl Write for Bounded {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        if self.0.len() + text.len() > NAME_BYTES {
+        if self.0.len() + text.len() > FUNCTION_NAME_BYTES {
             return Err(std::fmt::Error);
         }
         self.0.push_str(text);
@@ -175,24 +172,19 @@ impl Write for Bounded {
     }
 }
 
-/// Maximum size of a function's name that is unfolded, bytes.
-const NAME_BYTES: usize = 1024;
-/// Maximum depth of a C++ name.
-const NAME_DEPTH: u32 = 64;
-
 /// Returns a function's name as its source has it, without arguments; names that are not those of C++ or Rust stay as they are.
 fn demangled(name: &str) -> String {
     let mut out = Bounded(String::new());
     let written = if let Ok(rust) = rustc_demangle::try_demangle(name) {
         write!(out, "{rust:#}").ok()
     } else if name.starts_with("_Z") {
-        let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(NAME_DEPTH);
+        let options = DemangleOptions::new().no_params().no_return_type().recursion_limit(FUNCTION_NAME_DEPTH);
         let symbol = BorrowedSymbol::new(name.as_bytes()).ok();
         symbol.and_then(|symbol| symbol.structured_demangle(&mut out, &options).ok())
     } else {
         None
     };
-    if written.is_some() && !out.0.is_empty() { out.0 } else { name.chars().take(NAME_BYTES).collect() }
+    if written.is_some() && !out.0.is_empty() { out.0 } else { name.chars().take(FUNCTION_NAME_BYTES).collect() }
 }
 
 /// Returns the functions of an object (start, end, name), sorted by address: all of them, or those for other modules.
@@ -316,6 +308,7 @@ mod tests {
             })
             .collect();
         let name = format!("_Z1fISt4pairIiiE{steps}Evv");
-        assert!(demangled(&name).len() <= NAME_BYTES.max(name.len()));
+        assert!(name.len() < FUNCTION_NAME_BYTES);
+        assert_eq!(demangled(&name), name);
     }
 }

@@ -1,7 +1,7 @@
 //! Selection of a file's stripe layout: several processes record the layout, at open and at close, and a progressive layout grows in between.
 
 use crate::limits::LAYOUT_COMPONENTS;
-use crate::model::run::{FileLayout, LayoutOrigin};
+use crate::model::{FileLayout, LayoutOrigin};
 use trace_format::layout::{Layout, parse_ceph, parse_lustre};
 use trace_format::meta::{LayoutDef, LayoutMoment, LayoutSource};
 

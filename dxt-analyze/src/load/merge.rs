@@ -1,5 +1,6 @@
 //! Merges the tables of a job's trace files into one run. All orders depend on file contents only, not on the order of reading.
 
+use super::aliases::merge_aliases;
 use super::clock::{self, Moment};
 use super::details::{Details, Finished};
 use super::layouts::Choice;
@@ -7,9 +8,9 @@ use super::views::{shapes, whole_views};
 use crate::limits;
 use crate::model::filters;
 use crate::model::origin::{Kept, Origin};
-use crate::model::run::{File, Health, Input, Op, Problem, Process, Run};
+use crate::model::run::{Health, Input, Op, Problem, Process, Run};
 use crate::model::users::FileRanks;
-use crate::model::{FileId, Manner, Note, OverProcesses, Stream, sites};
+use crate::model::{File, FileId, Manner, Note, OverProcesses, Stream, sites};
 use crate::text::paths::shown;
 use crate::text::units;
 use crate::thresholds::Thresholds;
@@ -82,7 +83,8 @@ pub(crate) fn merge(mut inputs: Vec<Input>, problems: Vec<Problem>) -> Run {
     let Finished { data_sets, hints, datatypes, datatype_extents } = tables.details.finish(&place, streams);
     let shapes = shapes(&processes);
     // A Darshan log covers all ranks, even ranks without records, so no rank is absent.
-    health.absent_ranks = if was_log(&settings) { 0 } else { absent_ranks(&info, &processes, &filters) };
+    health.absent_ranks =
+        if Origin::of(&settings) == Origin::Darshan { 0 } else { absent_ranks(&info, &processes, &filters) };
     health.problems.sort();
     let shifted = nodes.iter().zip(&corrections).filter(|(_, shift)| **shift != 0);
     for input in &mut inputs {
@@ -254,10 +256,6 @@ fn absent_ranks(info: &JobInfo, processes: &[Process], filters: &filters::Filter
     })
 }
 
-fn was_log(settings: &[(String, String)]) -> bool {
-    Origin::of(settings) == Origin::Darshan
-}
-
 /// Returns true for layers of libraries such as HDF5, whose calls do not determine file offsets.
 fn is_library(layer: Option<Layer>) -> bool {
     matches!(layer, Some(Layer::Hdf5 | Layer::Pnetcdf))
@@ -279,44 +277,6 @@ struct Tables {
     by_design: Vec<Kept>,
     /// True for each input that was converted from a Darshan log.
     of_logs: Vec<bool>,
-}
-
-/// Makes streams that differ in their call site only one stream, with the counters of all; returns their ids and those of the streams that
-/// stand for them, sorted.
-fn without_aliases(process: &mut meta::Process) -> Vec<(u32, u32)> {
-    let aliases = process.sites.same_operation(&process.streams, &process.data_sets);
-    if aliases.is_empty() {
-        return aliases;
-    }
-    let first = |id: u32| match aliases.binary_search_by_key(&id, |(alias, _)| *alias) {
-        Ok(at) => aliases[at].1,
-        Err(_) => id,
-    };
-    process.streams.retain(|stream| first(stream.id) == stream.id);
-    for access in process.data_sets.iter_mut().flat_map(|set| &mut set.accesses) {
-        access.stream = first(access.stream);
-    }
-    let mut missing: std::collections::BTreeMap<u32, Missing> = std::collections::BTreeMap::new();
-    for mut def in std::mem::take(&mut process.missing) {
-        def.stream = first(def.stream);
-        match missing.entry(def.stream) {
-            std::collections::btree_map::Entry::Vacant(place) => _ = place.insert(def),
-            std::collections::btree_map::Entry::Occupied(mut sum) => sum.get_mut().counters.merge(&def.counters),
-        }
-    }
-    process.missing = missing.into_values().collect();
-    let memory = &mut process.memory.streams;
-    memory.iter_mut().for_each(|used| used.stream = first(used.stream));
-    memory.sort_by_key(|used| used.stream);
-    memory.dedup_by(|next, sum| {
-        let is_same = next.stream == sum.stream;
-        if is_same {
-            sum.known = sum.known.saturating_add(next.known);
-            sum.unaligned = sum.unaligned.saturating_add(next.unaligned);
-        }
-        is_same
-    });
-    aliases
 }
 
 /// Replaces each item's process-local file index by the run's file id; drops items without a valid file.
@@ -368,7 +328,7 @@ impl Tables {
             layers: Vec::new(),
             details: Details::default(),
             sites: sites::Merged::default(),
-            of_logs: inputs.iter().map(|input| was_log(&input.trace.job.settings)).collect(),
+            of_logs: inputs.iter().map(|input| Origin::of(&input.trace.job.settings) == Origin::Darshan).collect(),
             by_design: inputs
                 .iter()
                 .map(|input| &input.trace.job.settings)
@@ -379,7 +339,7 @@ impl Tables {
 
     fn process(&mut self, read: Read, node: u32, shift_ns: u64) -> Process {
         let Read { input, mut blocks, mut process, .. } = read;
-        let aliases = without_aliases(&mut process);
+        let aliases = merge_aliases(&mut process);
         let sites = self.sites.add(&std::mem::take(&mut process.sites));
         let files: Vec<FileId> = process.files.iter().map(|def| self.file(def)).collect();
         for def in &process.layouts {

@@ -1,5 +1,6 @@
 //! Loading: reads the files of one job and merges their tables. Metadata is read and kept; segments are only located.
 
+mod aliases;
 pub mod clock;
 pub mod corpus;
 mod details;

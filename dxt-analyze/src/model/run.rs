@@ -2,6 +2,7 @@
 
 use super::ProcessId;
 use super::cpu_waits::CpuWaits;
+use super::file::File;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::shape::Shape;
@@ -18,7 +19,6 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use trace_format::counters::Counters;
-use trace_format::layout::Layout;
 use trace_format::meta::{
     CommunicatorDef, HeatDef, JobInfo, MemoryDef, Missing, ProfileDef, Reduction, ThreadDef, ViewDef, WholeDef,
 };
@@ -153,44 +153,6 @@ impl Process {
         let there = self.threads.get(index as usize).filter(is);
         there.or_else(|| self.threads.iter().find(is)).map_or(index, |thread| thread.tid)
     }
-}
-
-/// Source of a file's stripe layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LayoutOrigin {
-    /// Extended attribute `lustre.lov`, recorded in the trace.
-    Lustre,
-    /// Extended attribute `ceph.file.layout`, recorded in the trace.
-    Ceph,
-    /// Layout file that the user named by the option `--layout`.
-    Given,
-    /// No layout is known: the file's preferred I/O size (`st_blksize`) stands in for the stripe size.
-    Guess,
-}
-
-/// Stripe layout of a file, and its source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileLayout {
-    /// Stripe sizes, stripe counts and storage targets of the file.
-    pub layout: Layout,
-    /// Source of the layout: file system, user or guess.
-    pub origin: LayoutOrigin,
-}
-
-/// File that the job used.
-#[derive(Clone, Debug, Default)]
-pub struct File {
-    /// Hash of the path, as stored in the trace.
-    pub hash: u64,
-    /// Path, or `file#<hash>` if the path is lost. Invalid UTF-8 is replaced.
-    pub name: String,
-    /// Preferred I/O size (`st_blksize`) in bytes; 0 if unknown.
-    pub block_size: u32,
-    /// Stripe layout of the file; `None` if unknown.
-    pub layout: Option<FileLayout>,
-    /// Reason why the stripe layout stored in the trace could not be used; `None` if it could, or if there is none.
-    pub layout_problem: Option<String>,
 }
 
 /// Input file of the job, and the trace in it.

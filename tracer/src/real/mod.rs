@@ -189,21 +189,32 @@ macro_rules! hooks {
 }
 pub(crate) use hooks;
 
-/// Body of a naked function: notes the place from which it was called in the thread's block ([`crate::sites`]), and jumps to the function
-/// `$body`, with stack and arguments unchanged.
+/// Assembly, first in a function: stores its return address, stack pointer and frame pointer at offset `place` in the thread's block
+/// ([`crate::sites`]). Changes r10 and r11 only, which hold no argument and belong to the called function (System V ABI, 3.2.3).
+#[cfg(target_arch = "x86_64")]
+macro_rules! note_caller {
+    () => {
+        concat!(
+            "mov r11, qword ptr [rip + dxt_thread_block@GOTTPOFF]\n",
+            "mov r10, qword ptr [rsp]\n",
+            "mov qword ptr fs:[r11 + {place}], r10\n",
+            "mov qword ptr fs:[r11 + {place} + 8], rsp\n",
+            "mov qword ptr fs:[r11 + {place} + 16], rbp",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(crate) use note_caller;
+
+/// Body of a naked function: notes its caller and jumps to the function `$body`, with stack and arguments unchanged.
 #[cfg(target_arch = "x86_64")]
 macro_rules! enter {
     ($body:path) => {
         $crate::real::enter!($body, $crate::tls::CALLER)
     };
     ($body:path, $place:expr) => {
-        // r10 and r11 hold no argument, and belong to the called function (System V ABI, 3.2.3).
         std::arch::naked_asm!(
-            "mov r11, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
-            "mov r10, qword ptr [rsp]",
-            "mov qword ptr fs:[r11 + {place}], r10",
-            "mov qword ptr fs:[r11 + {place} + 8], rsp",
-            "mov qword ptr fs:[r11 + {place} + 16], rbp",
+            $crate::real::note_caller!(),
             "jmp {body}",
             place = const $place,
             body = sym $body,

@@ -83,22 +83,26 @@ pub(super) fn make() -> Option<usize> {
     CACHES.push_zeroed().map(|cache| std::ptr::from_ref(cache).addr())
 }
 
-/// Returns the cache at `cache`, which [`make`] has returned to this thread.
+/// Lowest address of a cache; lower values of [`Thread::sites`] are none.
+const LOWEST: usize = 4096;
+
+/// Returns the thread's cache, if it has one.
 #[inline(always)]
-fn at(cache: usize) -> &'static Cache {
-    // SAFETY: records of the table never move, and only this thread knows the address.
-    unsafe { &*std::ptr::with_exposed_provenance::<Cache>(cache) }
+pub(super) fn of(thread: &Thread) -> Option<&'static Cache> {
+    let cache = thread.sites.get();
+    // SAFETY: other values come from `make`: records of the table never move, and only this thread knows the address.
+    (cache >= LOWEST).then(|| unsafe { &*std::ptr::with_exposed_provenance::<Cache>(cache) })
 }
 
-/// Returns the number, not 0, by which a pair of return address and stack pointer is known: two pairs on one stack of less than 8 MiB that are
-/// confused would have return addresses more than 2 TiB apart.
+/// Returns the number, not 0, by which a pair of return address and stack pointer is known. Within one generation, two pairs on a stack of
+/// less than 8 MiB have the same number only if their return addresses are more than 2 TiB apart.
 #[inline(always)]
 fn key(address: usize, stack: usize) -> u64 {
     ((address as u64).rotate_left(23) ^ stack as u64 ^ GENERATION.load(Ordering::Relaxed)).wrapping_add(1)
 }
 
-/// Returns the number by which a pair with the return addresses of its outer frames is known. Frames inside a library have the same pair whichever line of the
-/// program has called the library.
+/// Returns the number by which a pair with the return addresses of its outer frames is known. Frames inside a library have the same pair
+/// whichever line of the program has called the library.
 ///
 /// # Safety
 /// The words at `outer` must lie on the calling thread's own stack, or in the page of `stack`, so that they are mapped.
@@ -107,8 +111,8 @@ unsafe fn key_with(key: u64, stack: usize, outer: Offsets) -> u64 {
     let mut all = key;
     for offset in outer {
         let word = std::ptr::with_exposed_provenance::<u64>(stack).wrapping_add(offset.into());
+        // Return addresses differ mostly in their lowest 21 bits: each step changes other bits.
         // SAFETY: guaranteed by the caller.
-        // Addresses that differ within 2 MiB change other bits in each step.
         all = all.rotate_left(21) ^ unsafe { word.read_volatile() };
     }
     all
@@ -121,8 +125,7 @@ fn place(key: u64) -> usize {
 
 /// Returns the call site of the pair, if it is in the cache.
 #[inline(always)]
-pub(super) fn find(cache: usize, address: usize, stack: usize) -> Option<Site> {
-    let cache = at(cache);
+pub(super) fn find(cache: &Cache, address: usize, stack: usize) -> Option<Site> {
     let key = key(address, stack);
     let pair = &cache.pairs[place(key)];
     if pair.key.get() != key {
@@ -187,8 +190,7 @@ impl Cache {
 }
 
 /// Returns the call site of a pair that [`find`] has not found at its first place.
-pub(super) fn find_elsewhere(thread: &Thread, address: usize, stack: usize) -> Option<Site> {
-    let cache = at(thread.sites.get());
+pub(super) fn find_elsewhere(cache: &Cache, address: usize, stack: usize) -> Option<Site> {
     let key = cache.whole_key(address, stack)?;
     bring(key, &cache.sites, |known| known.key.get() == key, KnownSite::swap).map(|known| known.site.get())
 }
@@ -204,8 +206,7 @@ pub(super) enum Seen {
 }
 
 /// Looks up how a pair is known that [`find_elsewhere`] has not found.
-pub(super) fn look(thread: &Thread, address: usize, stack: usize) -> Seen {
-    let cache = at(thread.sites.get());
+pub(super) fn look(cache: &Cache, address: usize, stack: usize) -> Seen {
     if let Some(key) = cache.whole_key(address, stack)
         && let Some(known) = bring(key, &cache.sites, |known| known.again.get() == key, KnownSite::swap)
     {
@@ -224,8 +225,7 @@ pub(super) fn look(thread: &Thread, address: usize, stack: usize) -> Seen {
 ///
 /// # Safety
 /// The words at `outer` from `stack` must lie on the calling thread's own stack, or in the page of `stack`.
-pub(super) unsafe fn remember(thread: &Thread, address: usize, stack: usize, mut outer: Offsets, site: Site) {
-    let cache = at(thread.sites.get());
+pub(super) unsafe fn remember(cache: &Cache, address: usize, stack: usize, mut outer: Offsets, site: Site) {
     let (key, turn) = (key(address, stack), cache.walks.get());
     let known = bring(key, &cache.pairs, |pair| pair.key.get() == key, KnownPair::swap);
     if let Some(known) = known.map(|pair| pair.outer.get()).filter(|known| *known != outer) {
@@ -252,20 +252,16 @@ pub(super) unsafe fn remember(thread: &Thread, address: usize, stack: usize, mut
 
 /// Lets the thread walk its stack some more times, since it has filled a chunk.
 pub(super) fn refill(thread: &Thread) {
-    let cache = thread.sites.get();
-    if cache >= super::LOWEST {
-        let walks = &at(cache).walks;
+    if let Some(Cache { walks, .. }) = of(thread) {
         walks.set(walks.get().saturating_sub(WALKS_PER_CHUNK));
     }
 }
 
 /// Lets the stacks of all call sites in the thread's cache be walked once more, and compared with what they were.
 pub(super) fn look_again(thread: &Thread) {
-    let cache = thread.sites.get();
-    if cache >= super::LOWEST {
-        for known in at(cache).sites.iter().filter(|known| known.key.get() != 0) {
-            known.again.set(known.key.replace(0));
-        }
+    let known = of(thread).into_iter().flat_map(|cache| &cache.sites);
+    for known in known.filter(|known| known.key.get() != 0) {
+        known.again.set(known.key.replace(0));
     }
 }
 
@@ -279,21 +275,14 @@ fn stream_place(file: usize, of: u64) -> usize {
 /// for call site, operation and flags.
 #[inline(always)]
 pub(crate) fn known_stream(thread: &Thread, file: usize, of: u64) -> Option<u32> {
-    let cache = thread.sites.get();
-    if cache < super::LOWEST {
-        return None;
-    }
-    let known = &at(cache).streams[stream_place(file, of)];
+    let known = &self::of(thread)?.streams[stream_place(file, of)];
     (known.file.get() == file && known.of.get() == of).then(|| known.stream.get().checked_sub(1)).flatten()
 }
 
 /// Stores the ID of a stream for [`known_stream`].
 pub(crate) fn remember_stream(thread: &Thread, file: usize, of: u64, stream: u32) {
-    let cache = thread.sites.get();
-    if cache < super::LOWEST {
-        return;
-    }
-    let known = &at(cache).streams[stream_place(file, of)];
+    let Some(cache) = self::of(thread) else { return };
+    let known = &cache.streams[stream_place(file, of)];
     // Empty while it changes, in case a signal handler's call looks at it.
     known.stream.set(0);
     known.file.set(file);
@@ -316,12 +305,12 @@ mod tests {
     use super::*;
     use crate::tls;
 
-    fn with_cache() -> (&'static Thread, usize) {
+    fn with_cache() -> (&'static Thread, &'static Cache) {
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| prepare(64));
-        let cache = make().unwrap();
-        tls::current().sites.set(cache);
-        (tls::current(), cache)
+        let thread = tls::current();
+        thread.sites.set(make().unwrap());
+        (thread, of(thread).unwrap())
     }
 
     #[test]
@@ -331,14 +320,14 @@ mod tests {
         let stack = words.as_ptr().expose_provenance();
         let remember = |words: &[u64; 8], outer: Offsets, site: Site| {
             // SAFETY: the offsets lie inside of `words`.
-            unsafe { super::remember(thread, 10, words.as_ptr().expose_provenance(), outer, site) };
+            unsafe { super::remember(cache, 10, words.as_ptr().expose_provenance(), outer, site) };
         };
-        assert!(find(cache, 10, stack).is_none() && matches!(look(thread, 10, stack), Seen::New));
+        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack), Seen::New));
         remember(&words, [1, 3, 0, 0], 5);
         assert_eq!((find(cache, 10, stack), find(cache, 11, stack)), (Some(5), None));
         look_again(thread);
-        assert!(find(cache, 10, stack).is_none() && matches!(look(thread, 10, stack), Seen::Again(5)));
-        assert!(matches!(look(thread, 10, stack), Seen::New));
+        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack), Seen::Again(5)));
+        assert!(matches!(look(cache, 10, stack), Seen::New));
         remember(&words, [1, 3, 0, 0], 6);
         assert_eq!(find(cache, 10, stack), Some(6));
         assert!(known_stream(thread, 64, 3).is_none());
@@ -355,7 +344,7 @@ mod tests {
         let words: [Cell<u64>; 8] = std::array::from_fn(|at| Cell::new(at as u64));
         let stack = words.as_ptr().expose_provenance();
         // SAFETY: the offsets lie inside of `words`.
-        let remember = |outer: Offsets, site: Site| unsafe { super::remember(thread, 10, stack, outer, site) };
+        let remember = |outer: Offsets, site: Site| unsafe { super::remember(cache, 10, stack, outer, site) };
         remember([2, 5, 0, 0], 1);
         words[5].set(50);
         assert_eq!(find(cache, 10, stack), None);
@@ -387,12 +376,12 @@ mod tests {
         for _ in 0..100 {
             for line in 0..60_usize {
                 let address = 0x40_0000 + line * 32;
-                let found = find(cache, address, stack).or_else(|| find_elsewhere(thread, address, stack));
+                let found = find(cache, address, stack).or_else(|| find_elsewhere(cache, address, stack));
                 if found != Some(line as Site) {
-                    assert!(found.is_none() && matches!(look(thread, address, stack), Seen::New));
+                    assert!(found.is_none() && matches!(look(cache, address, stack), Seen::New));
                     walks += 1;
                     // SAFETY: the offset lies inside of `words`.
-                    unsafe { super::remember(thread, address, stack, [1, 0, 0, 0], line as Site) };
+                    unsafe { super::remember(cache, address, stack, [1, 0, 0, 0], line as Site) };
                 }
             }
         }
@@ -402,11 +391,11 @@ mod tests {
 
     #[test]
     fn a_stack_that_is_never_the_same_is_walked_only_so_often() {
-        let (thread, _) = with_cache();
-        let walks = (0..20_000).filter(|call| matches!(look(thread, 10, call * 16), Seen::New)).count();
+        let (thread, cache) = with_cache();
+        let walks = (0..20_000).filter(|call| matches!(look(cache, 10, call * 16), Seen::New)).count();
         assert_eq!(walks, MOST_WALKS as usize);
         refill(thread);
-        let more = (0..1000).filter(|call| matches!(look(thread, 11, call * 16), Seen::New)).count();
+        let more = (0..1000).filter(|call| matches!(look(cache, 11, call * 16), Seen::New)).count();
         assert_eq!(more, WALKS_PER_CHUNK as usize);
         thread.sites.set(0);
     }

@@ -1,9 +1,9 @@
 //! Call sites: the call stacks from which the program makes its calls (`DXT_SITES`).
 //!
-//! A hook's entry notes return address and stack pointer in the thread's block. Both together identify a call stack well: they are looked up
-//! in a cache of the thread. Only if they are not found, the stack is walked, on a stack of the tracer's own, and its frames are stored in a
-//! tree that all threads share; the number of a stack's frame in that tree is the call site. Now and then the stack of a known pair is walked
-//! again and compared. A call site is part of a stream, so an append costs nothing more.
+//! A hook's entry notes return address and stack pointer in the thread's block. With the return addresses of up to four outer frames they
+//! identify a call stack: they are looked up in a cache of the thread. Only if they are not found, the stack is walked, on a stack of the
+//! tracer's own, and its frames are stored in a tree that all threads share; the number of the innermost frame in that tree is the call
+//! site. Now and then a known stack is walked again and compared. A call site is part of a stream, so an append costs nothing more.
 //!
 //! In a hook nothing here waits for a lock of the program or of its libraries; threads that add modules give way to each other for a bounded number
 //! of times. Memory is bounded: call sites beyond a bound are unknown.
@@ -26,8 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Number of a call site: the index of its frame plus one. 0 stands for an unknown one.
 pub(crate) type Site = u32;
 
-/// Maximum number of frames of all call stacks, and thus of call sites: with operation and nesting they fit into 32 bits
-/// ([`known_stream`]).
+/// Maximum number of frames of all call stacks, and thus of call sites.
 const MOST_FRAMES: usize = 1 << 16;
 /// Maximum number of modules (executables and shared libraries), including those that were unloaded and loaded again elsewhere.
 const MOST_MODULES: usize = 1 << 12;
@@ -60,20 +59,16 @@ pub(crate) fn prepare(scale: usize) {
 
 /// Value of [`Thread::sites`] in a thread whose call sites are not recorded.
 const NOWHERE: usize = 1;
-/// Lowest address of a cache; lower values of [`Thread::sites`] are none.
-const LOWEST: usize = 4096;
-
 /// Returns the call site of the hook that the thread has just entered; 0 if unknown. A hook can ask once: later questions in it get 0.
 #[inline(always)]
 pub(crate) fn of_call(thread: &Thread) -> Site {
-    let cache = thread.sites.get();
-    if cache < LOWEST {
-        return if cache == NOWHERE { 0 } else { first(thread) };
-    }
+    let Some(cache) = cache::of(thread) else {
+        return if thread.sites.get() == NOWHERE { 0 } else { first(thread) };
+    };
     let (address, stack) = (thread.caller.address.replace(0), thread.caller.stack.get());
     match cache::find(cache, address, stack) {
         Some(site) => site,
-        None => missed(thread, address, stack),
+        None => missed(thread, cache, address, stack),
     }
 }
 
@@ -92,7 +87,7 @@ fn first(thread: &Thread) -> Site {
 /// Looks the call site up that is not in its first place in the thread's cache.
 #[cold]
 #[inline(never)]
-fn missed(thread: &Thread, address: usize, stack: usize) -> Site {
+fn missed(thread: &Thread, cache: &cache::Cache, address: usize, stack: usize) -> Site {
     #[cfg(target_arch = "x86_64")]
     {
         let (mut address, mut stack, mut frame) = (address, stack, thread.caller.frame.get());
@@ -101,14 +96,14 @@ fn missed(thread: &Thread, address: usize, stack: usize) -> Site {
             let caller = &thread.variadic_caller;
             (address, stack, frame) = (caller.address.get(), caller.stack.get(), caller.frame.get());
         }
-        match cache::find_elsewhere(thread, address, stack) {
+        match cache::find_elsewhere(cache, address, stack) {
             Some(site) => site,
-            None => walk::site(thread, address, stack, frame),
+            None => walk::site(thread, cache, address, stack, frame),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (thread, address, stack);
+        let _ = (thread, cache, address, stack);
         0
     }
 }

@@ -3,7 +3,7 @@
 //! The program's stack is read by process_vm_readv(2), so that no address can be wrong enough to end the program.
 #![expect(unsafe_code, reason = "process_vm_readv(2), caches in static pointers")]
 
-use super::cache::{OUTER, Offsets, Seen, look, remember};
+use super::cache::{Cache, OUTER, Offsets, Seen, look, remember};
 use super::modules::{Modules, Says, User, object_at};
 use super::{Site, frames};
 use crate::notes::Note;
@@ -19,6 +19,9 @@ use trace_format::meta::FrameDef;
 const MOST_DEPTH: usize = 64;
 /// Number of bytes of the stack that are read at once: a page, since a read ends where nothing is mapped.
 const WINDOW: usize = 4096;
+
+/// Lowest return address; the kernel maps no code below (vm.mmap_min_addr).
+const LOWEST: u64 = 4096;
 
 type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
 
@@ -40,11 +43,11 @@ const CACHES: usize = 4;
 static RULES: [AtomicPtr<Rules>; CACHES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CACHES];
 
 /// Returns the call site of the caller with these registers; 0 if it is unknown. Preserves errno.
-pub(super) fn site(thread: &Thread, address: usize, at: usize, frame: usize) -> Site {
+pub(super) fn site(thread: &Thread, cache: &Cache, address: usize, at: usize, frame: usize) -> Site {
     if address == 0 {
         return 0;
     }
-    let known = match look(thread, address, at) {
+    let known = match look(cache, address, at) {
         Seen::Again(site) => Some(site),
         Seen::New => None,
         Seen::TooMany => {
@@ -76,7 +79,7 @@ pub(super) fn site(thread: &Thread, address: usize, at: usize, frame: usize) -> 
                 Note::SiteChanged.count();
             }
             // SAFETY: `walk` gives only offsets on this thread's own stack, or in the page of the stack pointer.
-            unsafe { remember(thread, address, at, outer, site) };
+            unsafe { remember(cache, address, at, outer, site) };
             site
         }
         (None, known) => {
@@ -129,7 +132,7 @@ fn walk_by(
         }
         let Some(here) = FrameAddress::from_return_address(next) else { return Ok(depth) };
         match modules.walker.unwind_frame(here, &mut registers, rules, &mut read) {
-            Ok(Some(outer)) if outer >= super::LOWEST as u64 => next = outer,
+            Ok(Some(outer)) if outer >= LOWEST => next = outer,
             _ => return Ok(depth + 1),
         }
     }

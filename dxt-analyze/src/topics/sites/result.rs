@@ -3,6 +3,7 @@
 use super::args::{By, Options};
 use super::sums::{Partial, Sums};
 use crate::findings::Finding;
+use crate::limits::NAMED_EXAMPLES;
 use crate::model::{FileId, ProcessId, Run, StreamIx, Within};
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
@@ -10,9 +11,6 @@ use crate::symbols::{Place, Symbols, name_of};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Maximum number of callers that are named.
-const CALLERS: usize = 3;
 
 /// Directories of the system's libraries, which make calls on behalf of programs.
 const SYSTEM: [&str; 4] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"];
@@ -249,7 +247,7 @@ impl<'a> Chooser<'a> {
         CallSite {
             place: places.first().cloned().unwrap_or_default(),
             through,
-            callers: callers.filter(|place| !is_start(place)).take(CALLERS).cloned().collect(),
+            callers: callers.filter(|place| !is_start(place)).take(NAMED_EXAMPLES).cloned().collect(),
             module: name_of(self.module(at)).to_owned(),
         }
     }

@@ -84,11 +84,7 @@ macro_rules! hooks {
             // Save the argument registers around the call that notes the return address.
             #[cfg(target_arch = "x86_64")]
             std::arch::naked_asm!(
-                "mov r11, qword ptr [rip + dxt_thread_block@GOTTPOFF]",
-                "mov r10, qword ptr [rsp]",
-                "mov qword ptr fs:[r11 + {place}], r10",
-                "mov qword ptr fs:[r11 + {place} + 8], rsp",
-                "mov qword ptr fs:[r11 + {place} + 16], rbp",
+                $crate::real::note_caller!(),
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "sub rsp, 8",
                 "mov rdi, qword ptr [rsp + 56]",
                 "call {note}",
