@@ -32,6 +32,7 @@ pub mod load;
 pub mod model;
 pub mod page;
 pub mod pattern;
+pub mod patterns;
 pub mod progress;
 pub mod render;
 pub mod replay;

@@ -84,6 +84,8 @@ pub enum Command {
     Expand(tools::expand::Args),
     /// Write advice as files for `dxt-run --hints`: MPI-IO hints, parameters and commands, each with the time that it would save
     Advise(tools::advise::Args),
+    /// Size, order, sharing and interface of requests, metadata, balance: facts about the I/O, each with the finding that prices it
+    Patterns(tools::patterns::Args),
     /// Verify every checksum of trace files
     Check(tools::check::Args),
     /// Explain a finding: its meaning, its computation, and what to do about it

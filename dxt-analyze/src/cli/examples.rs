@@ -3,7 +3,7 @@
 /// Command and its examples as pairs: arguments after `dxt-analyze`, and purpose of the example.
 type OfVerb = (&'static str, &'static [(&'static str, &'static str)]);
 
-pub(super) const EXAMPLES: [OfVerb; 26] = [
+pub(super) const EXAMPLES: [OfVerb; 27] = [
     (
         "summary",
         &[
@@ -144,6 +144,7 @@ pub(super) const EXAMPLES: [OfVerb; 26] = [
         ],
     ),
     ("advise", &[("advise -o hints traces", "files for `dxt-run --hints hints`")]),
+    ("patterns", &[("patterns traces", "size, order, sharing, interface, balance: facts, with what they cost")]),
     ("check", &[("check traces", "verify that files are intact")]),
     (
         "expand",

@@ -52,6 +52,11 @@ pub fn run(cli: &Cli) -> Result<Exit> {
             let style = style(args.format, None, color);
             render::write(&report, &style, &mut out).map(|()| report.exit())
         }
+        Command::Patterns(args) => {
+            let report = tools::patterns::patterns(args)?;
+            let style = style(args.format, None, color);
+            render::write(&report, &style, &mut out).map(|()| report.exit())
+        }
         Command::Check(args) => {
             let report = tools::check::check(args)?;
             let style = style(args.format, args.table.clone(), color);

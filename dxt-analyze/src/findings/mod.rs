@@ -3,6 +3,7 @@
 
 mod codes;
 mod evidence;
+pub mod pattern;
 mod saving;
 mod title;
 mod words;

@@ -2,7 +2,7 @@
 
 use super::ProcessId;
 use super::cpu_waits::CpuWaits;
-use super::file::File;
+use super::file_entry::File;
 use super::filters::Filters;
 use super::origin::{Kept, Origin};
 use super::shape::Shape;

@@ -21,6 +21,7 @@ pub use several::of_view;
 use crate::exit::Exit;
 use crate::findings::{Code, Finding};
 use crate::model::Run;
+use crate::patterns::{self, Pattern};
 use crate::progress::say;
 use crate::render::{self, Format, Part, Report, Style, Untimed, View, untimed};
 use crate::text::units;
@@ -50,6 +51,8 @@ pub struct Page {
     pub(crate) verdict: Verdict,
     /// Findings of all sections, most severe first.
     pub findings: Vec<Finding>,
+    /// Facts about the job's I/O, whether they cost time or not.
+    pub patterns: Vec<Pattern>,
     #[serde(skip)]
     names: Names,
     /// True if nothing is missing from the trace.
@@ -119,7 +122,7 @@ impl Outcome for Page {
 
 impl Report for Page {
     fn view(&self) -> View {
-        terminal::view(&self.verdict, &self.names)
+        terminal::view(&self.verdict, &self.patterns, &self.names)
     }
 }
 
@@ -145,12 +148,16 @@ struct Parts<'a> {
 pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     let job = Job::new(run, options)?;
     let found = topics::whole(&job)?;
-    let (verdict, sections) =
+    let (verdict, mut sections) =
         rayon::join(|| verdict::verdict(&found), || if options.draw { found.sections() } else { Vec::new() });
+    let patterns = patterns::of(run, &found, &verdict);
+    if options.draw && !patterns.is_empty() {
+        sections.insert(0, patterns::section(&patterns));
+    }
     let findings = verdict::findings(&found, &verdict);
     let (names, complete) = (Names::of(run), found.summary.missing.complete);
     let html = if options.draw { drawn(found, sections, &verdict, &names, tiles)? } else { String::new() };
-    Ok(Page { html, verdict, findings, names, complete })
+    Ok(Page { html, verdict, findings, patterns, names, complete })
 }
 
 fn drawn(

@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::words;
 use crate::findings::{Code, Evidence, Finding};
+use crate::patterns::Pattern;
 use crate::render::{Cell, Part, Table, View};
 use crate::shared::ratio::share;
 use crate::topics::verdict::Verdict;
@@ -14,7 +15,7 @@ pub(super) const EVIDENCE: usize = 3;
 /// Maximum lines on missing data of the trace, on the first screen in the terminal.
 const MISSING: usize = 6;
 
-pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
+pub(super) fn view(verdict: &Verdict, patterns: &[Pattern], names: &Names) -> View {
     let mut parts = Vec::new();
     let lines = |lines: Vec<String>| (!lines.is_empty()).then_some(Part::Lines(lines));
     parts.extend(lines(words::damage(verdict).map(damaged).into_iter().collect()));
@@ -23,7 +24,8 @@ pub(super) fn view(verdict: &Verdict, names: &Names) -> View {
         true => vec![format!("{}.", verdict.lead)],
         false => vec![format!("{}:", verdict.lead), format!("  {}", words::ledger(verdict))],
     }));
-    parts.push(Part::Lines(vec![names.short(&verdict.sentence)]));
+    let in_short = crate::words::patterns::in_short(patterns).map(|words| format!("The I/O is {words}."));
+    parts.push(Part::Lines(std::iter::once(names.short(&verdict.sentence)).chain(in_short).collect()));
     parts.push(Part::Table(findings(verdict, names)));
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();
     parts.extend((!cards.is_empty()).then_some(Part::Findings(cards)));

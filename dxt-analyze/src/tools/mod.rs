@@ -7,4 +7,5 @@ pub mod dump;
 pub mod expand;
 pub mod explain;
 pub mod generate;
+pub mod patterns;
 pub mod recover;

@@ -10,6 +10,7 @@ pub(crate) mod completeness;
 pub(crate) mod layers;
 pub(crate) mod outliers;
 pub(crate) mod outside;
+pub(crate) mod patterns;
 pub(crate) mod shape;
 pub(crate) mod signatures;
 pub(crate) mod sites;

@@ -44,6 +44,7 @@ mod many_ranks;
 mod metamorphic;
 mod outputs;
 mod papers;
+mod patterns;
 mod places;
 mod prefetch;
 mod programs;

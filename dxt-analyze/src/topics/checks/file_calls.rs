@@ -120,7 +120,7 @@ impl FileCalls {
     }
 }
 
-pub(super) fn is_collective(mode: OpMode, name: &str) -> bool {
+pub(crate) fn is_collective(mode: OpMode, name: &str) -> bool {
     match mode {
         OpMode::Collective | OpMode::Ordered | OpMode::Split => true,
         OpMode::Nonblocking => name.ends_with("_all"),

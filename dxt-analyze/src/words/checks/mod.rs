@@ -10,7 +10,7 @@ pub(crate) mod traffic;
 use crate::text::units;
 
 /// Formats a share (0 to 1) as a percentage, e.g. `12.3 %`.
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 

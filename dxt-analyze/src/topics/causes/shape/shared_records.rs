@@ -33,6 +33,13 @@ impl Apart<'_> {
         let all = self.spread.bytes.mean * f64::from(self.spread.ranks);
         self.spread.slowest.bytes as f64 / all.max(1.0)
     }
+
+    /// True if the slowest rank's time follows from its bytes, as that of one of several aggregators of collective calls: its time per byte is
+    /// less than `ratio` times the mean.
+    fn is_by_bytes(&self, ratio: f64) -> bool {
+        let (slowest, mean) = self.times();
+        slowest * self.spread.bytes.mean < ratio * mean * self.spread.slowest.bytes as f64
+    }
 }
 
 /// Returns all files on which one rank takes far longer, separately for POSIX and C streams.
@@ -76,7 +83,11 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
 /// Returns one claim (finding with its saving) per file on which one rank takes far longer: the others wait for it.
 #[must_use]
 pub fn claims(run: &Run) -> Vec<Claim> {
-    apart(run).iter().map(|apart| claim(run, apart)).collect()
+    let least = &run.thresholds;
+    let is_aggregator = |apart: &Apart<'_>| {
+        apart.inside && apart.part() < least.nearly_all_share && apart.is_by_bytes(least.double_ratio)
+    };
+    apart(run).iter().filter(|apart| !is_aggregator(apart)).map(|apart| claim(run, apart)).collect()
 }
 
 fn claim(run: &Run, apart: &Apart<'_>) -> Claim {
