@@ -72,14 +72,21 @@ pub(super) fn module(path: &[u8], build_id: &[u8]) -> u32 {
     index as u32 + 1
 }
 
+/// Returns a hash of `bytes` and of what `seed` is the hash of.
+pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mix = |hash: u64, word: &[u8; 8]| {
+        (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    mix(words.iter().fold(seed ^ bytes.len() as u64, mix), &last)
+}
+
 /// Returns the module (index plus one) and the index of a function of the script at `path`, which are added if they are new; `None` if there is
 /// no room.
 pub(super) fn function(path: &[u8], name: &[u8]) -> Option<(u32, u32)> {
-    // Paths of one program differ most at their ends.
-    let bytes = name.iter().chain(path.iter().rev().take(64));
-    let mixed =
-        bytes.fold(0, |mixed: u64, byte| (mixed.rotate_left(7) ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3));
-    let head = &FUNCTION_HEADS[list(mixed)];
+    let head = &FUNCTION_HEADS[list(hash(hash(0, name), path))];
     let is_at = |module: u32| MODULES.get(module as usize - 1).is_some_and(|module| module.path == path);
     let mut new: Option<(u32, &'static [u8])> = None;
     loop {

@@ -11,12 +11,17 @@
 use super::modules::{Object, object_at};
 use super::{frames, walk};
 use crate::memory::{Record, Table};
+use crate::real;
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use trace_format::meta::script_address;
 
 /// Maximum number of Python frames of a call stack. Outer frames of a deeper stack are left out.
 pub(super) const MOST_DEPTH: usize = 32;
+/// Maximum number of frames of the interpreter that are looked at, including those of imports and of C code, which are left out.
+const MOST_FRAMES: usize = 256;
+/// Start of the path of the scripts by which the interpreter imports others.
+const OF_IMPORTS: &[u8] = b"<frozen importlib";
 /// Number of inner Python frames whose instructions are part of a call stack's key.
 const KEY_DEPTH: usize = 16;
 /// Number of interpreters that a process may load one after another.
@@ -26,6 +31,13 @@ const PATH_BYTES: usize = 1024;
 const NAME_BYTES: usize = 256;
 /// Maximum number of bytes of a function's table of lines that are read.
 const LINES_BYTES: usize = 1 << 16;
+/// Size of the parts in which such a table is read, in bytes.
+const PIECE_BYTES: usize = 256;
+/// Number of low bits of an entry of [`LINES`] that hold the line.
+const LINE_BITS: u32 = 20;
+const MOST_LINE: u64 = (1 << LINE_BITS) - 1;
+/// Lines that were found last, by the hash of a table of lines and an instruction; the hash's other bits.
+static LINES: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
 /// Maximum number of pieces of the interpreter's stack of frames (16 KiB or more each) in which frames are read directly.
 const CHUNKS: usize = 4;
 
@@ -73,6 +85,8 @@ struct Python {
     object: Object,
     /// Address of `_PyRuntime`.
     runtime: usize,
+    /// True if the module was loaded when the program started: it stays.
+    stays: bool,
     /// PyGILState_GetThisThreadState(3).
     this_thread: extern "C" fn() -> usize,
     /// Copy of the published layout.
@@ -86,8 +100,13 @@ static INTERPRETERS: Table<Python> = Table::new();
 /// Interpreter of the process; null without one.
 static PYTHON: AtomicPtr<Python> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Address of `_PyRuntime` when the program started; 0 if it has no such variable, or loads it later.
+static AT_START: AtomicUsize = AtomicUsize::new(0);
+
+/// Called from the library's constructor.
 pub(super) fn prepare() {
     INTERPRETERS.prepare(MOST_INTERPRETERS);
+    AT_START.store(real::global!("_PyRuntime").addr(), Ordering::Relaxed);
 }
 
 /// Looks for an interpreter in a module that a walk has met. `symbol` returns the address of one of its functions or variables.
@@ -104,14 +123,21 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
     }
     let offsets = words.map(u64::from_le_bytes);
     let is_known = offsets[0] == COOKIE && KNOWN.contains(&offsets[word::VERSION]) && offsets[word::FREE_THREADED] == 0;
-    if !is_known || offsets[word::FREE_THREADED..].iter().any(|offset| *offset > MOST_OFFSET) {
+    let of_frame =
+        [word::PREVIOUS, word::EXECUTABLE, word::INSTRUCTION, word::OWNER].map(|field| offsets[field] as usize);
+    if !is_known
+        || offsets[word::FREE_THREADED..].iter().any(|offset| *offset > MOST_OFFSET)
+        || of_frame[..3].iter().any(|field| field + 8 > FRAME_BYTES)
+        || of_frame[3] >= FRAME_BYTES
+    {
         return;
     }
+    let stays = runtime == AT_START.load(Ordering::Relaxed);
     // SAFETY: the interpreter's function has this C type.
     let this_thread = unsafe {
         std::mem::transmute::<*const (), extern "C" fn() -> usize>(std::ptr::with_exposed_provenance(function))
     };
-    if let Some((_, python)) = INTERPRETERS.push(Python { object, runtime, this_thread, offsets }) {
+    if let Some((_, python)) = INTERPRETERS.push(Python { object, runtime, stays, this_thread, offsets }) {
         PYTHON.store(std::ptr::from_ref(python).cast_mut(), Ordering::Release);
     }
 }
@@ -120,7 +146,7 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
 fn current() -> Option<&'static Python> {
     // SAFETY: null, or a record of the table, which stays.
     let python = unsafe { PYTHON.load(Ordering::Acquire).as_ref() }?;
-    (object_at(python.this_thread as usize).as_ref() == Some(&python.object)).then_some(python)
+    (python.stays || object_at(python.this_thread as usize).as_ref() == Some(&python.object)).then_some(python)
 }
 
 /// True if `address` lies in the interpreter.
@@ -130,6 +156,9 @@ pub(super) fn is_interpreter(address: usize) -> bool {
     python.is_some_and(|python| python.object.contains(address))
 }
 
+/// Number of bytes of a frame (_PyInterpreterFrame) that are read: those before its variables.
+const FRAME_BYTES: usize = 72;
+
 /// Frame of the interpreter.
 struct Frame {
     previous: usize,
@@ -138,6 +167,27 @@ struct Frame {
     /// Address of the instruction that is being executed.
     instruction: usize,
     owner: u8,
+}
+
+impl Python {
+    /// Reads a frame.
+    ///
+    /// # Safety
+    /// [`FRAME_BYTES`] must be mapped at `address`.
+    #[inline(always)]
+    unsafe fn frame(&self, address: usize) -> Frame {
+        // SAFETY: guaranteed by the caller: `met` has checked that fields lie in those bytes.
+        let word = |field: usize| unsafe { word_at(address + self.offsets[field] as usize) };
+        Frame {
+            previous: word(word::PREVIOUS) as usize,
+            code: word(word::EXECUTABLE) as usize,
+            instruction: word(word::INSTRUCTION) as usize,
+            // SAFETY: as above.
+            owner: unsafe {
+                std::ptr::with_exposed_provenance::<u8>(address + self.offsets[word::OWNER] as usize).read()
+            },
+        }
+    }
 }
 
 /// Thread of the interpreter, as seen from a hook on that thread.
@@ -200,10 +250,16 @@ impl Interpreted {
         self.python.offsets[field] as usize
     }
 
+    /// True if memory of the interpreter's, at `address`, is known to be mapped.
+    #[inline(always)]
+    fn is_mapped(&self, address: usize, bytes: usize) -> bool {
+        let end = address.saturating_add(bytes);
+        self.is_still || self.mapped.iter().any(|mapped| mapped.start <= address && end <= mapped.end)
+    }
+
     /// Copies memory of the interpreter; returns false if none is there.
     fn read(&self, address: usize, into: &mut [u8]) -> bool {
-        let end = address.saturating_add(into.len());
-        if self.is_still || self.mapped.iter().any(|mapped| mapped.start <= address && end <= mapped.end) {
+        if self.is_mapped(address, into.len()) {
             let from = std::ptr::with_exposed_provenance::<u8>(address);
             // SAFETY: mapped (see the head of this file), and no memory of the tracer's.
             unsafe { from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
@@ -221,29 +277,26 @@ impl Interpreted {
     fn frames(&self) -> impl Iterator<Item = Frame> + '_ {
         // SAFETY: the state of this thread, as in `now`.
         let mut next = unsafe { word_at(self.state + self.offset(word::CURRENT_FRAME)) } as usize;
-        // Between two frames of scripts there is at most one of C.
         let all = std::iter::from_fn(move || {
             let frame = self.frame(next)?;
             next = frame.previous;
             Some(frame)
         });
-        all.take(2 * MOST_DEPTH).filter(|frame| frame.owner != OWNED_BY_C).take(MOST_DEPTH)
+        all.take(MOST_FRAMES).filter(|frame| frame.owner != OWNED_BY_C)
     }
 
+    #[inline(always)]
     fn frame(&self, at: usize) -> Option<Frame> {
-        // Fields that precede the owner lie before it (3.13).
-        const BYTES: usize = 72;
-        let mut bytes = [0; BYTES];
-        if at == 0 || !self.read(at, &mut bytes) {
+        if at == 0 {
             return None;
         }
-        let word = |field| bytes.get(self.offset(field)..)?.first_chunk().copied().map(usize::from_le_bytes);
-        Some(Frame {
-            previous: word(word::PREVIOUS)?,
-            code: word(word::EXECUTABLE)?,
-            instruction: word(word::INSTRUCTION)?,
-            owner: *bytes.get(self.offset(word::OWNER))?,
-        })
+        if self.is_mapped(at, FRAME_BYTES) {
+            // SAFETY: mapped (see the head of this file).
+            return Some(unsafe { self.python.frame(at) });
+        }
+        let mut bytes = [0_u8; FRAME_BYTES];
+        // SAFETY: a local variable.
+        walk::copy(at, &mut bytes).then(|| unsafe { self.python.frame(bytes.as_ptr().expose_provenance()) })
     }
 
     /// Stores a text of the interpreter (PyUnicodeObject, compact) as UTF-8, cut off at the end of `into`; returns its length in bytes.
@@ -291,17 +344,35 @@ impl Interpreted {
         let units = frame.instruction.checked_sub(frame.code + self.offset(word::CODE))? / 2;
         let length = self.word(table + self.offset(word::BYTES_SIZE))?.min(LINES_BYTES);
         let start = table + self.offset(word::BYTES_START);
-        let (mut piece, mut at) = ([0; 256], 0);
+        let mut piece = [0; PIECE_BYTES];
+        let read = |at: usize, piece: &mut [u8; PIECE_BYTES]| {
+            let bytes = length.saturating_sub(at).min(PIECE_BYTES);
+            (bytes > 0 && self.read(start + at, piece.get_mut(..bytes)?)).then_some(bytes)
+        };
+        let mut hash = u64::from(first) << 32 ^ units as u64;
+        for at in (0..length).step_by(PIECE_BYTES) {
+            let bytes = read(at, &mut piece)?;
+            hash = frames::hash(hash, piece.get(..bytes)?);
+        }
+        let known = &LINES[hash as usize % LINES.len()];
+        let found = known.load(Ordering::Relaxed);
+        if (found ^ hash) >> LINE_BITS == 0 {
+            return Some((found & MOST_LINE) as u32);
+        }
+        let mut at = 0;
         let bytes = std::iter::from_fn(|| {
-            let left = length.checked_sub(at).filter(|left| *left > 0)?;
-            let within = at % piece.len();
-            if within == 0 && !self.read(start + at, piece.get_mut(..left.min(256))?) {
+            let within = at % PIECE_BYTES;
+            if at >= length || within == 0 && read(at, &mut piece).is_none() {
                 return None;
             }
             at += 1;
             piece.get(within).copied()
         });
-        Some(line_of(bytes, first, units))
+        let line = line_of(bytes, first, units);
+        if u64::from(line) <= MOST_LINE {
+            known.store(hash >> LINE_BITS << LINE_BITS | u64::from(line), Ordering::Relaxed);
+        }
+        Some(line)
     }
 
     /// Returns module and address of a frame in a script; `None` if it cannot be read, or if there is no room.
@@ -311,7 +382,8 @@ impl Interpreted {
         let path_bytes = text(word::FILE_NAME, &mut path)?;
         let name_bytes = text(word::QUALIFIED_NAME, &mut name)?;
         let (module, function) = frames::function(path.get(..path_bytes)?, name.get(..name_bytes)?)?;
-        Some(Place { module, address: script_address(function, self.line(frame).unwrap_or(0)) })
+        let is_import = path.starts_with(OF_IMPORTS);
+        Some(Place { module, address: script_address(function, self.line(frame).unwrap_or(0)), is_import })
     }
 }
 
@@ -320,6 +392,8 @@ impl Interpreted {
 pub(super) struct Place {
     pub(super) module: u32,
     pub(super) address: u64,
+    /// True for the interpreter's own code for imports.
+    is_import: bool,
 }
 
 /// Returns a number that stands for the instructions that the calling thread's inner Python frames execute; 0 in a process without Python.
@@ -332,14 +406,22 @@ pub(super) fn key(stack: usize) -> u64 {
     interpreted.frames().take(KEY_DEPTH).fold(NO_FRAMES, mix).max(NO_FRAMES)
 }
 
-/// Stores the places of the calling thread's Python frames, innermost first; returns their number. Frames that cannot be read are left out.
+/// Stores the places of the calling thread's Python frames, innermost first; returns their number. Frames that cannot be read are left out; of an
+/// import's consecutive frames, the outermost is kept.
 pub(super) fn places(stack: usize, into: &mut [Place; MOST_DEPTH]) -> usize {
     let interpreted = current().and_then(|python| Interpreted::now(python, stack));
     let Some(interpreted) = interpreted else { return 0 };
-    let mut count = 0;
-    for (into, place) in into.iter_mut().zip(interpreted.frames().filter_map(|frame| interpreted.place(&frame))) {
-        *into = place;
-        count += 1;
+    let mut count = 0_usize;
+    for place in interpreted.frames().filter_map(|frame| interpreted.place(&frame)) {
+        let last = count.checked_sub(1).and_then(|last| into.get_mut(last));
+        match last.filter(|last| last.is_import && place.is_import) {
+            Some(last) => *last = place,
+            None => {
+                let Some(next) = into.get_mut(count) else { break };
+                *next = place;
+                count += 1;
+            }
+        }
     }
     count
 }

@@ -261,8 +261,15 @@ impl<'a> Chooser<'a> {
         let (chosen, at) = own.or_else(other).unwrap_or((0, frame));
         let places = symbols.places(at);
         let mut inner = stack.iter().take(chosen).rev().filter(|frame| !is_tracer(**frame));
-        // Modules for Python that are written in C name few of their functions: the library that they call may.
-        let inner = if is_script(at) { inner.find(|frame| is_named(**frame)) } else { inner.next() };
+        // Modules for Python that are written in C or Cython name few of their functions; the library that they call may.
+        let is_glue = |frame: u32| {
+            symbols
+                .places(frame)
+                .last()
+                .is_some_and(|place| place.function.starts_with("__Pyx") || place.function.starts_with("__pyx"))
+        };
+        let inner =
+            if is_script(at) { inner.find(|frame| is_named(**frame) && !is_glue(**frame)) } else { inner.next() };
         let through = inner.filter(|_| own.is_some()).and_then(|inner| symbols.places(*inner).last());
         // MPI libraries name a function twice, so that tools can wrap it (MPI 4.0, 15.2).
         let through = through.filter(|place| !place.is_address()).map(|place| {
