@@ -104,7 +104,7 @@ pub(super) fn function(path: &[u8], name: &[u8]) -> Option<(u32, u32)> {
         };
         new = Some((module, name));
         let (index, _) = FUNCTIONS.push(Function { module, name, next: first })?;
-        // As in `frame`: unused if another thread was faster.
+        // Unused if another thread was faster, as in `frame`.
         note_function(index as u32, module, name);
         if head.compare_exchange(first, index as u32 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return Some((module, index as u32));

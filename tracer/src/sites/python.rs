@@ -238,9 +238,10 @@ impl Interpreted {
                     break;
                 }
                 // SAFETY: the thread unlinks a piece before it unmaps the piece, and links only new ones whose memory is there.
-                let (previous, bytes) = unsafe { (word_at(chunk), word_at(chunk + 8)) };
-                *mapped = chunk..chunk.saturating_add(bytes as usize);
-                chunk = previous as usize;
+                let bytes = unsafe { word_at(chunk + 8) } as usize;
+                *mapped = chunk..chunk.saturating_add(bytes);
+                // SAFETY: as above.
+                chunk = unsafe { word_at(chunk) } as usize;
             }
         }
         Some(Self { python, state, is_still, mapped })
