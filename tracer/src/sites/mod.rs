@@ -104,6 +104,9 @@ fn missed(thread: &Thread, cache: &cache::Cache, address: usize, stack: usize) -
             let caller = &thread.variadic_caller;
             (address, stack, frame) = (caller.address.get(), caller.stack.get(), caller.frame.get());
         }
+        if address == 0 {
+            return 0;
+        }
         let python = python::key(stack);
         match cache::find_elsewhere(cache, address, stack, python) {
             Some(site) => site,

@@ -89,6 +89,8 @@ struct Python {
     stays: bool,
     /// PyGILState_GetThisThreadState(3).
     this_thread: extern "C" fn() -> usize,
+    /// PyThreadState_GetUnchecked(3): the state with which this thread runs Python code, 0 without one.
+    running: extern "C" fn() -> usize,
     /// Copy of the published layout.
     offsets: [u64; word::COUNT],
 }
@@ -114,9 +116,14 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
     if current().is_some() {
         return;
     }
-    let (Some(runtime), Some(function)) = (symbol(b"_PyRuntime"), symbol(b"PyGILState_GetThisThreadState")) else {
-        return;
+    let Some(runtime) = symbol(b"_PyRuntime") else { return };
+    let function = |name: &[u8]| {
+        let address = std::ptr::with_exposed_provenance::<()>(symbol(name)?);
+        // SAFETY: the interpreter's functions that are asked for have this C type.
+        Some(unsafe { std::mem::transmute::<*const (), extern "C" fn() -> usize>(address) })
     };
+    let functions = [b"PyGILState_GetThisThreadState".as_slice(), b"PyThreadState_GetUnchecked"].map(function);
+    let [Some(this_thread), Some(running)] = functions else { return };
     let mut words = [[0_u8; 8]; word::COUNT];
     if !walk::copy(runtime, words.as_flattened_mut()) {
         return;
@@ -133,11 +140,7 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
         return;
     }
     let stays = runtime == AT_START.load(Ordering::Relaxed);
-    // SAFETY: the interpreter's function has this C type.
-    let this_thread = unsafe {
-        std::mem::transmute::<*const (), extern "C" fn() -> usize>(std::ptr::with_exposed_provenance(function))
-    };
-    if let Some((_, python)) = INTERPRETERS.push(Python { object, runtime, stays, this_thread, offsets }) {
+    if let Some((_, python)) = INTERPRETERS.push(Python { object, runtime, stays, this_thread, running, offsets }) {
         PYTHON.store(std::ptr::from_ref(python).cast_mut(), Ordering::Release);
     }
 }
@@ -229,6 +232,10 @@ impl Interpreted {
         let is_still = status & ACTIVE == 0;
         let mut mapped: [Range<usize>; 1 + CHUNKS] = Default::default();
         if !is_still {
+            // Another thread may run Python code with this thread's state, if the program has lent it.
+            if (python.running)() != state {
+                return None;
+            }
             let (own, chunks) = mapped.split_first_mut()?;
             *own = stack..walk::stack_end(stack);
             // SAFETY: as above.
@@ -269,9 +276,11 @@ impl Interpreted {
         walk::copy(address, into)
     }
 
-    fn word(&self, address: usize) -> Option<usize> {
+    /// Returns a field of 8 bytes of the structure at `address`.
+    fn field(&self, address: usize, field: usize) -> Option<usize> {
         let mut bytes = [0; 8];
-        (address != 0 && self.read(address, &mut bytes)).then(|| usize::from_le_bytes(bytes))
+        let is_read = address != 0 && self.read(address.wrapping_add(self.offset(field)), &mut bytes);
+        is_read.then(|| usize::from_le_bytes(bytes))
     }
 
     /// Iterates over the thread's Python frames, innermost first.
@@ -302,15 +311,15 @@ impl Interpreted {
 
     /// Stores a text of the interpreter (PyUnicodeObject, compact) as UTF-8, cut off at the end of `into`; returns its length in bytes.
     fn text(&self, at: usize, into: &mut [u8]) -> Option<usize> {
-        let state = self.word(at + self.offset(word::TEXT_STATE))? as u32;
-        let length = self.word(at + self.offset(word::TEXT_LENGTH))?;
+        let state = self.field(at, word::TEXT_STATE)? as u32;
+        let length = self.field(at, word::TEXT_LENGTH)?;
         // Bits of the state in 3.13: 2 of interning, 3 of the size of a character in bytes, compact, ASCII.
         let (width, is_compact, is_ascii) = ((state >> 2 & 7) as usize, state & 1 << 5 != 0, state & 1 << 6 != 0);
         if !is_compact || !matches!(width, 1 | 2 | 4) {
             return None;
         }
         // Other texts than ASCII have two fields more: length and address of a copy in UTF-8.
-        let start = at + self.offset(word::TEXT_START) + if is_ascii { 0 } else { 16 };
+        let start = at.wrapping_add(self.offset(word::TEXT_START) + if is_ascii { 0 } else { 16 });
         if is_ascii {
             let into = into.get_mut(..length.min(into.len()))?;
             return self.read(start, into).then_some(into.len());
@@ -318,7 +327,7 @@ impl Interpreted {
         let (mut kept, most) = (0, length.min(into.len()));
         for index in 0..most {
             let mut bytes = [0; 4];
-            if !self.read(start + index * width, bytes.get_mut(..width)?) {
+            if !self.read(start.wrapping_add(index * width), bytes.get_mut(..width)?) {
                 return None;
             }
             let code = u32::from_le_bytes(bytes);
@@ -340,15 +349,15 @@ impl Interpreted {
 
     /// Returns the line of an instruction; 0 if unknown.
     fn line(&self, frame: &Frame) -> Option<u32> {
-        let table = self.word(frame.code + self.offset(word::LINES))?;
-        let first = self.word(frame.code + self.offset(word::FIRST_LINE))? as u32;
-        let units = frame.instruction.checked_sub(frame.code + self.offset(word::CODE))? / 2;
-        let length = self.word(table + self.offset(word::BYTES_SIZE))?.min(LINES_BYTES);
-        let start = table + self.offset(word::BYTES_START);
+        let table = self.field(frame.code, word::LINES)?;
+        let first = self.field(frame.code, word::FIRST_LINE)? as u32;
+        let units = frame.instruction.checked_sub(frame.code)?.checked_sub(self.offset(word::CODE))? / 2;
+        let length = self.field(table, word::BYTES_SIZE)?.min(LINES_BYTES);
+        let start = table.wrapping_add(self.offset(word::BYTES_START));
         let mut piece = [0; PIECE_BYTES];
         let read = |at: usize, piece: &mut [u8; PIECE_BYTES]| {
             let bytes = length.saturating_sub(at).min(PIECE_BYTES);
-            (bytes > 0 && self.read(start + at, piece.get_mut(..bytes)?)).then_some(bytes)
+            (bytes > 0 && self.read(start.wrapping_add(at), piece.get_mut(..bytes)?)).then_some(bytes)
         };
         let mut hash = u64::from(first) << 32 ^ units as u64;
         for at in (0..length).step_by(PIECE_BYTES) {
@@ -379,7 +388,7 @@ impl Interpreted {
     /// Returns module and address of a frame in a script; `None` if it cannot be read, or if there is no room.
     fn place(&self, frame: &Frame) -> Option<Place> {
         let (mut path, mut name) = ([0; PATH_BYTES], [0; NAME_BYTES]);
-        let text = |field: usize, into: &mut [u8]| self.text(self.word(frame.code + self.offset(field))?, into);
+        let text = |field: usize, into: &mut [u8]| self.text(self.field(frame.code, field)?, into);
         let path_bytes = text(word::FILE_NAME, &mut path)?;
         let name_bytes = text(word::QUALIFIED_NAME, &mut name)?;
         let (module, function) = frames::function(path.get(..path_bytes)?, name.get(..name_bytes)?)?;

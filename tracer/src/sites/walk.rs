@@ -45,9 +45,6 @@ static RULES: [AtomicPtr<Rules>; CACHES] = [const { AtomicPtr::new(std::ptr::nul
 /// Returns the call site of the caller with these registers; 0 if it is unknown. `python`: number that stands for the thread's Python frames.
 /// Preserves errno.
 pub(super) fn site(thread: &Thread, cache: &Cache, python: u64, [address, at, frame]: [usize; 3]) -> Site {
-    if address == 0 {
-        return 0;
-    }
     let known = match look(cache, address, at, python) {
         Seen::Again(site) => Some(site),
         Seen::New => None,

@@ -19,8 +19,8 @@ const INTERPRETERS: [&str; 6] = ["python", "libpython", "perl", "libperl", "java
 /// Directories of libraries for Python, and start of the names of code that is part of the interpreter.
 const PYTHON_LIBRARIES: [&str; 5] =
     ["/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.", "<frozen "];
-/// First minor version of Python 3 whose lines of scripts are recorded.
-const FIRST_WITH_LINES: u32 = 13;
+/// Minor version of Python 3 of which lines of scripts are recorded.
+const WITH_LINES: &str = "13";
 /// Start of the name of this tracer's library.
 const TRACER: &str = "libdxt_tracer";
 
@@ -178,7 +178,7 @@ fn without_lines(run: &Run) -> Option<String> {
         let rest = name.strip_prefix("lib").unwrap_or(name).strip_prefix("python3.")?;
         let (minor, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
         let is_free_threaded = rest.starts_with('t');
-        let has_none = is_free_threaded || minor.parse::<u32>().ok()? < FIRST_WITH_LINES;
+        let has_none = is_free_threaded || minor != WITH_LINES;
         has_none.then(|| format!("Python 3.{minor}{}", if is_free_threaded { " (free-threaded)" } else { "" }))
     })
 }

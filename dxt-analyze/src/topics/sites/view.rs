@@ -82,7 +82,7 @@ impl Report for Sites {
         parts.push(Part::Table(self.table()));
         if let Some(python) = &self.without_lines {
             parts.push(Part::Lines(vec![format!(
-                "{python}: lines of scripts are recorded from Python 3.13 on (with its global lock)"
+                "{python}: lines of scripts are recorded with Python 3.13, unless it is free-threaded"
             )]));
         }
         if self.unknown_calls > 0 {
