@@ -62,6 +62,16 @@ def outer():
     ɪnner()
 
 
+class Opened:
+    def __init__(self):
+        os.write(fd, b"o")  # at: Opened.__init__
+
+
+def construct():
+    for _ in range(60):
+        Opened()
+
+
 def hot():
     for _ in range(5000):
         os.pwrite(fd, b"h", 0)  # at: hot
@@ -77,6 +87,7 @@ for _ in generator():
 asyncio.run(coroutine())
 recursive(100)
 outer()
+construct()
 hot()
 (lambda: os.write(fd, b"l"))()  # at: <lambda>
 exec("one = 1\nos.write(fd, b'e')\n")

@@ -387,13 +387,21 @@ impl Interpreted {
 
     /// Returns module and address of a frame in a script; `None` if it cannot be read, or if there is no room.
     fn place(&self, frame: &Frame) -> Option<Place> {
+        let line = self.line(frame).unwrap_or(0);
         let (mut path, mut name) = ([0; PATH_BYTES], [0; NAME_BYTES]);
         let text = |field: usize, into: &mut [u8]| self.text(self.field(frame.code, field)?, into);
         let path_bytes = text(word::FILE_NAME, &mut path)?;
         let name_bytes = text(word::QUALIFIED_NAME, &mut name)?;
-        let (module, function) = frames::function(path.get(..path_bytes)?, name.get(..name_bytes)?)?;
-        let is_import = path.starts_with(OF_IMPORTS);
-        Some(Place { module, address: script_address(function, self.line(frame).unwrap_or(0)), is_import })
+        let (path, name) = (path.get(..path_bytes)?, name.get(..name_bytes)?);
+        // Code of the interpreter's own, which a class that is called runs between its caller and `__init__`.
+        if line == 0 && path == name {
+            return None;
+        }
+        let Some((module, function)) = frames::function(path, name) else {
+            walk::no_room();
+            return None;
+        };
+        Some(Place { module, address: script_address(function, line), is_import: path.starts_with(OF_IMPORTS) })
     }
 }
 

@@ -25,7 +25,7 @@ const LOWEST: u64 = 4096;
 
 type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
 
-/// True once there is no room for further frames.
+/// True once there is no room for further frames, or functions of scripts.
 static IS_FULL: AtomicBool = AtomicBool::new(false);
 /// True once the kernel has refused to read this process's own memory by process_vm_readv(2).
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
@@ -152,7 +152,7 @@ fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Sit
     let mut caller = 0;
     for (module, address) in scripts.iter().rev().map(|place| (place.module, place.address)).chain(native) {
         let Some(site) = frames::frame(FrameDef { caller, module, address }) else {
-            IS_FULL.store(true, Ordering::Relaxed);
+            no_room();
             return None;
         };
         caller = site;
@@ -285,6 +285,11 @@ impl Window {
         (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
         (self.length >= 8).then_some(())
     }
+}
+
+/// Ends the recording of new call sites, since there is no room.
+pub(super) fn no_room() {
+    IS_FULL.store(true, Ordering::Relaxed);
 }
 
 /// Copies memory of this process; returns false if some of it is not mapped, or if the kernel refuses. Preserves errno.

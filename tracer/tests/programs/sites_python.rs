@@ -24,7 +24,7 @@ fn lines_are_named(interpreter: PathBuf, ends: &[&str]) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, interpreter).arg(workload_source("sites.py")).arg(scratch.data());
     let outcome = ends.iter().fold(launch, |launch, end| launch.arg(end)).run();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("108\n", ""), "{outcome:?}");
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("168\n", ""), "{outcome:?}");
     assert_eq!(outcome.code == 0, ends.is_empty(), "{outcome:?}");
     recover(&scratch);
     let mut rows = rows(&scratch);
@@ -37,6 +37,7 @@ fn lines_are_named(interpreter: PathBuf, ends: &[&str]) {
         ("generator", Some(7)),
         ("recursive", Some(1)),
         ("outer.<locals>.ɪnner", Some(1)),
+        ("Opened.__init__", Some(60)),
         ("hot", Some(5000)),
         ("<lambda>", Some(1)),
     ];
@@ -54,6 +55,8 @@ fn lines_are_named(interpreter: PathBuf, ends: &[&str]) {
         of("helper").map(caller).collect::<BTreeSet<_>>(),
         BTreeSet::from([(Some(helper + 5), Some(40)), (Some(helper + 7), Some(30))])
     );
+    // Between a class that is called and its `__init__` lies a function of the interpreter.
+    assert!(of("Opened.__init__").all(|row| row["callers"][0]["function"] == "construct"), "{rows:#?}");
     assert_eq!((of("hot").count(), of("hot").next().map(|row| row["through"].is_null())), (1, Some(true)));
     let in_string = |row: &Value| (row["place"]["file"].as_str() == Some("<string>"), row["place"]["line"].as_u64());
     assert!(rows.iter().any(|row| in_string(row) == (true, Some(2))), "{rows:#?}");
