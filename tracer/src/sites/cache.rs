@@ -19,6 +19,8 @@ const STREAMS: usize = 256;
 const WAYS: usize = 4;
 /// Number of walks that a thread may make at once: a thread whose stack is never the same twice would walk it at each call.
 const MOST_WALKS: u32 = 1 << 13;
+/// Number of walks that a thread may make at once in a Python program: nearly each call of an import has a stack of its own (pandas: 6,000 calls).
+const MOST_PYTHON_WALKS: u32 = 1 << 16;
 /// Number of walks that a thread may make in addition for each chunk (2,000 calls) that it fills.
 const WALKS_PER_CHUNK: u32 = 64;
 
@@ -215,7 +217,7 @@ pub(super) fn look(cache: &Cache, address: usize, stack: usize, python: u64) -> 
         return Seen::Again(known.site.get());
     }
     let walks = cache.walks.get().saturating_add(1);
-    if walks > MOST_WALKS {
+    if walks > if python == 0 { MOST_WALKS } else { MOST_PYTHON_WALKS } {
         return Seen::TooMany;
     }
     cache.walks.set(walks);
@@ -409,6 +411,7 @@ mod tests {
         refill(thread);
         let more = (0..1000).filter(|call| matches!(look(cache, 11, call * 16, 0), Seen::New)).count();
         assert_eq!(more, WALKS_PER_CHUNK as usize);
+        assert!(matches!(look(cache, 10, 8, 1), Seen::New));
         thread.sites.set(0);
     }
 }

@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn equal_stacks_are_one_whoever_comes_first() {
         prepare(16);
+        let module = module(b"/bin/a", b"0123");
         let stack = |leaf: u64| {
-            let module = module(b"/bin/a", b"0123");
             let root = frame(FrameDef { caller: 0, module, address: 1 })?;
             frame(FrameDef { caller: root, module, address: leaf })
         };
