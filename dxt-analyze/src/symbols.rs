@@ -75,7 +75,7 @@ impl Symbols {
         let sites = &run.sites;
         let files = Files { dirs, before_unix_ns: run.start_unix_ns, left: AtomicU64::new(OBJECTS_BYTES) };
         let mut by_module: Vec<Vec<u64>> = vec![Vec::new(); sites.modules.len()];
-        for frame in &sites.frames {
+        for frame in sites.frames.iter().filter(|frame| frame.function.is_none()) {
             let of = frame.module.and_then(|module| by_module.get_mut(module as usize));
             of.into_iter().for_each(|of| of.push(frame.address));
         }
@@ -90,6 +90,12 @@ impl Symbols {
             .collect();
         let place = |frame: &crate::model::sites::Frame| {
             let Some(module) = frame.module else { return vec![unnamed("?", frame.address)] };
+            if let Some(function) = frame.function {
+                let name = sites.functions.get(function as usize);
+                let path = sites.modules.get(module as usize).map(|module| module.path.clone());
+                let line = u32::try_from(frame.address).ok().filter(|line| *line > 0);
+                return vec![Place { function: name.cloned().unwrap_or_default(), file: path, line }];
+            }
             let of = found.get(module as usize).map(Vec::as_slice).unwrap_or_default();
             let known = of.binary_search_by_key(&frame.address, |(address, _)| *address).ok().and_then(|at| of.get(at));
             known.map(|(_, places)| places.clone()).unwrap_or_default()

@@ -67,6 +67,9 @@ pub(crate) const SPOOL_STREAMS: usize = crate::segment::MAX_STREAMS as usize;
 pub(crate) const SPOOL_MODULES: usize = 1 << 12;
 #[cfg(all(feature = "read", feature = "write"))]
 pub(crate) const SPOOL_FRAMES: usize = 1 << 16;
+/// Maximum number of functions of scripts in a spool, as the tracer's table has.
+#[cfg(all(feature = "read", feature = "write"))]
+pub(crate) const SPOOL_FUNCTIONS: usize = 1 << 15;
 /// Maximum number of stripe layouts in a spool (a process's recordings): two per file (read at the file's first open and last close) and
 /// some layouts read again.
 #[cfg(all(feature = "read", feature = "write"))]

@@ -2,8 +2,8 @@
 
 use trace_format::meta::{
     ChunkDef, Combiner, CommunicatorDef, CpuSample, DataSetAccess, DataSetDef, DatatypeExtents, DatatypeRole,
-    DatatypeUse, DimensionDef, FrameDef, HeatDef, HintDef, HintOrigin, Job, ModuleDef, Mount, Order, Process,
-    ProcessorDef, Selection, SitesDef, StreamSite, ThreadTimes, ViewDef, WholeDef,
+    DatatypeUse, DimensionDef, FrameDef, FunctionDef, HeatDef, HintDef, HintOrigin, Job, ModuleDef, Mount, Order,
+    Process, ProcessorDef, Selection, SitesDef, StreamSite, ThreadTimes, ViewDef, WholeDef,
 };
 use trace_format::op::Layer;
 use trace_format::profile::Profile;
@@ -56,6 +56,7 @@ fn sample() -> Process {
             modules: vec![ModuleDef { path: b"/bin/app".to_vec(), build_id: vec![1, 2] }],
             frames: vec![FrameDef { caller: 0, module: 1, address: 1 << 40 }],
             streams: vec![StreamSite { stream: 12, frame: 0 }],
+            functions: vec![FunctionDef { module: 1, name: b"main.<locals>.save".to_vec() }],
         },
         heat: vec![HeatDef {
             layer: Layer::Stdio,
@@ -109,7 +110,7 @@ fn a_section_without_entries_takes_no_room() {
     };
     let (with, without) = (tags(&sample().encode()), tags(&Process::default().encode()));
     assert!(
-        [10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
+        [10, 11, 12, 13, 14, 15, 17, 18, 19, 20, 21, 22].iter().all(|tag| with.contains(tag) && !without.contains(tag)),
         "{with:?} {without:?}"
     );
 }
@@ -130,6 +131,7 @@ fn bytes_are_those_of_the_specification() {
         section(19, &[2, 3, 128, 1, 9, 1, 2, 5, 6, 7, 8, 0, 251, 0, 1, 0, 4, 0, 1]),
         section(20, &[1, 0, 2, 65, 251, 0, 4, 251, 0, 16]),
         section(21, &[1, 2, b'/', b'a', 1, 9, 2, 0, 1, 251, 0, 1, 1, 0, 7, 1, 9, 1]),
+        section(22, &[1, 1, 2, b'f', b'n']),
     ];
     let process = Process::decode(&block.concat(), 0).expect("it decodes");
     let hint = HintDef { file: 3, origin: HintOrigin::InEffect, key: b"cb".to_vec(), value: b"4".to_vec() };
@@ -153,7 +155,8 @@ fn bytes_are_those_of_the_specification() {
     let module = ModuleDef { path: b"/a".to_vec(), build_id: vec![9] };
     let frames = [(0, 1, 256), (1, 0, 7)].map(|(caller, module, address)| FrameDef { caller, module, address });
     let streams = vec![StreamSite { stream: 9, frame: 1 }];
-    assert_eq!(process.sites, SitesDef { modules: vec![module], frames: frames.to_vec(), streams });
+    let functions = vec![FunctionDef { module: 1, name: b"fn".to_vec() }];
+    assert_eq!(process.sites, SitesDef { modules: vec![module], frames: frames.to_vec(), streams, functions });
     assert_eq!(process.chunks, [ChunkDef { data_set: 0, shape: vec![65, 1024], cache_bytes: 4096 }]);
     let heat = HeatDef { layer: Layer::Mpiio, writes: true, width_ns: 100, first_bin: 7, bytes: vec![0, 256] };
     assert_eq!(process.heat, [heat]);

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use trace_format::meta::SitesDef;
+use trace_format::meta::{SitesDef, script_place};
 
-/// Executable or shared library that call stacks lead through.
+/// Executable, shared library or script that call stacks lead through.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Module {
     /// Path of the module's file on the node; empty if unknown.
@@ -20,8 +20,10 @@ pub struct Frame {
     pub caller: Option<u32>,
     /// Module of the address: index into [`Sites::modules`]; `None` if no module contains it.
     pub module: Option<u32>,
-    /// Return address as the module's file has it: the call ends just before it.
+    /// Return address as the module's file has it: the call ends just before it. In a script: line, from 1 (0 if unknown).
     pub address: u64,
+    /// Function of a script: index into [`Sites::functions`]; `None` if the module is no script.
+    pub function: Option<u32>,
 }
 
 /// Call stacks of a job, as a tree of frames.
@@ -31,6 +33,8 @@ pub struct Sites {
     pub modules: Vec<Module>,
     /// Frames; callers come before the frames that they called.
     pub frames: Vec<Frame>,
+    /// Names of functions of scripts.
+    pub functions: Vec<String>,
 }
 
 /// Call site of a stream as recorded: all its calls come from there.
@@ -48,6 +52,19 @@ impl Sites {
         std::iter::successors(Some(frame), |at| self.frames.get(*at as usize)?.caller)
             .take_while(|at| (*at as usize) < self.frames.len())
     }
+
+    /// Returns the path of a frame's module; empty if no module contains its address.
+    #[must_use]
+    pub fn module(&self, frame: u32) -> &str {
+        let module = self.frames.get(frame as usize).and_then(|frame| self.modules.get(frame.module? as usize));
+        module.map_or("", |module| module.path.as_str())
+    }
+
+    /// True if the frame is one of a script.
+    #[must_use]
+    pub fn is_script(&self, frame: u32) -> bool {
+        self.frames.get(frame as usize).is_some_and(|frame| frame.function.is_some())
+    }
 }
 
 /// Merges the call stacks of all processes.
@@ -56,6 +73,7 @@ pub(crate) struct Merged {
     sites: Sites,
     module_of: FxHashMap<Arc<Module>, u32>,
     frame_of: FxHashMap<Frame, u32>,
+    function_of: FxHashMap<String, u32>,
 }
 
 impl Merged {
@@ -79,7 +97,16 @@ impl Merged {
             // A caller that does not come before its callee is damaged, and left out.
             let caller = frame.caller.checked_sub(1).and_then(|caller| frames.get(caller as usize)).copied();
             let module = frame.module.checked_sub(1).and_then(|module| modules.get(module as usize)).copied();
-            let frame = Frame { caller, module, address: frame.address };
+            let function = def.function(frame).map(|function| {
+                let name = String::from_utf8_lossy(&function.name).into_owned();
+                let (sites, next) = (&mut self.sites, self.function_of.len() as u32);
+                *self.function_of.entry(name).or_insert_with_key(|name| {
+                    sites.functions.push(name.clone());
+                    next
+                })
+            });
+            let address = function.map_or(frame.address, |_| script_place(frame.address).1.into());
+            let frame = Frame { caller, module, address, function };
             let (sites, next) = (&mut self.sites, self.frame_of.len() as u32);
             frames.push(*self.frame_of.entry(frame).or_insert_with(|| {
                 sites.frames.push(frame);
@@ -103,7 +130,7 @@ impl Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace_format::meta::{FrameDef, ModuleDef, StreamSite};
+    use trace_format::meta::{FrameDef, FunctionDef, ModuleDef, StreamSite};
 
     #[test]
     fn equal_stacks_of_two_processes_are_one() {
@@ -116,8 +143,10 @@ mod tests {
                 FrameDef { caller: 0, module: 2, address: 10 },
                 FrameDef { caller: 1, module: 2, address: 20 },
                 FrameDef { caller: 9, module: 9, address: 30 },
+                FrameDef { caller: 2, module: 1, address: 213 },
             ],
             streams,
+            functions: vec![FunctionDef { module: 1, name: b"save".to_vec() }],
         };
         let mut all = Merged::default();
         let site = |stream, frame| StreamSite { stream, frame };
@@ -126,8 +155,10 @@ mod tests {
         assert_eq!(one.iter().map(|site| (site.stream, site.frame)).collect::<Vec<_>>(), [(2, 2), (5, 1)]);
         assert_eq!(two, [Site { stream: 0, frame: 1 }]);
         let sites = all.take();
-        assert_eq!((sites.modules.len(), sites.frames.len()), (3, 3));
-        assert_eq!(sites.frames[2], Frame { caller: None, module: None, address: 30 });
+        assert_eq!((sites.modules.len(), sites.frames.len(), sites.functions.len()), (3, 5, 1));
+        assert_eq!(sites.frames[2], Frame { caller: None, module: None, address: 30, function: None });
+        assert_eq!(sites.frames[3], Frame { caller: Some(1), module: Some(0), address: 213, function: Some(0) });
+        assert_eq!((sites.module(4), sites.is_script(4), sites.is_script(1)), ("/lib/y", true, false));
         assert_eq!(sites.stack(1).collect::<Vec<_>>(), [1, 0]);
         assert_eq!(sites.stack(77).count(), 0);
     }

@@ -25,7 +25,7 @@ pub use process::{
     ProcessInfo, ProfileDef, Reduction, SpreadDef, StreamDef, ThreadDef, stream_flags,
 };
 pub use processor::{CpuSample, ProcessorDef, ThreadTimes};
-pub use sites::{FrameDef, ModuleDef, SitesDef, StreamSite};
+pub use sites::{FrameDef, FunctionDef, ModuleDef, SitesDef, StreamSite, script_address, script_place};
 pub use views::{DimensionDef, ViewDef};
 pub use whole::{Order, WholeDef};
 

@@ -38,6 +38,7 @@ mod tag {
     pub(super) const PROCESSOR: u16 = 19;
     pub(super) const CHUNKS: u16 = 20;
     pub(super) const SITES: u16 = 21;
+    pub(super) const FUNCTIONS: u16 = 22;
 }
 
 /// Clock with which the times of segments were read.
@@ -429,6 +430,7 @@ impl Process {
         codec::list_section(tag::CHUNKS, &self.chunks, &mut out);
         if !self.sites.is_none() {
             codec::section(tag::SITES, &self.sites, &mut out);
+            codec::list_section(tag::FUNCTIONS, &self.sites.functions, &mut out);
         }
         out
     }
@@ -470,7 +472,14 @@ impl Process {
                 tag::PROCESSOR => process.processor = codec::value("the use of the processors", bytes, offset, meter)?,
                 tag::VIEWS => process.views = codec::value("file views", bytes, offset, meter)?,
                 tag::CHUNKS => process.chunks = codec::value("chunks of data sets", bytes, offset, meter)?,
-                tag::SITES => process.sites = codec::value("call sites", bytes, offset, meter)?,
+                tag::SITES => {
+                    let functions = std::mem::take(&mut process.sites.functions);
+                    process.sites = codec::value("call sites", bytes, offset, meter)?;
+                    process.sites.functions = functions;
+                }
+                tag::FUNCTIONS => {
+                    process.sites.functions = codec::value("functions of scripts", bytes, offset, meter)?;
+                }
                 tag::DATA_SETS => process.data_sets = codec::value("data sets", bytes, offset, meter)?,
                 tag::HEAT => process.heat = codec::value("bytes over time", bytes, offset, meter)?,
                 tag::COMMUNICATORS => process.communicators = codec::value("communicators", bytes, offset, meter)?,

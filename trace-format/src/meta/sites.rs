@@ -22,8 +22,29 @@ pub struct FrameDef {
     /// Index of the module plus one; 0 if the address lies in no module.
     pub module: u32,
     /// Return address, in bytes from the module's load address (the address that the module's file assigns to it); an absolute address
-    /// without a module. The call instruction ends just before it.
+    /// without a module. The call instruction ends just before it. In a script: function and line ([`script_place`]).
     pub address: u64,
+}
+
+/// Function of a script: of a source file that an interpreter runs. Modules that functions refer to are scripts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionDef {
+    /// Index of the script's module plus one.
+    pub module: u32,
+    /// Name of the function, qualified by those of its class and of the functions around it.
+    pub name: Vec<u8>,
+}
+
+/// Returns the address of a frame in a script. `function`: index of the function; `line`: from 1, 0 if unknown.
+#[must_use]
+pub const fn script_address(function: u32, line: u32) -> u64 {
+    (function as u64) << u32::BITS | line as u64
+}
+
+/// Returns the index of the function and the line, from 1 (0 if unknown), of a frame in a script.
+#[must_use]
+pub const fn script_place(address: u64) -> (u32, u32) {
+    ((address >> u32::BITS) as u32, address as u32)
 }
 
 /// Call site of a stream.
@@ -44,6 +65,9 @@ pub struct SitesDef {
     pub frames: Vec<FrameDef>,
     /// Call sites by stream. Streams that differ in their call site only are one operation on one file.
     pub streams: Vec<StreamSite>,
+    /// Functions of scripts; a section of its own in a trace.
+    #[serde(skip)]
+    pub functions: Vec<FunctionDef>,
 }
 
 impl SitesDef {
@@ -57,13 +81,23 @@ impl SitesDef {
     #[must_use]
     pub(super) fn held_bytes(&self) -> usize {
         let modules: usize = self.modules.iter().map(|module| module.path.len() + module.build_id.len()).sum();
+        let names: usize = self.functions.iter().map(|function| function.name.len()).sum();
         modules
+            + names
+            + size_of_val(self.functions.as_slice())
             + size_of_val(self.modules.as_slice())
             + size_of_val(self.frames.as_slice())
             + size_of_val(self.streams.as_slice())
     }
 
-    /// Keeps what the streams in `kept` (their ids) need, and renumbers frames and modules.
+    /// Returns the function of a frame in a script; `None` for other frames.
+    #[must_use]
+    pub fn function(&self, frame: &FrameDef) -> Option<&FunctionDef> {
+        let function = self.functions.get(script_place(frame.address).0 as usize);
+        function.filter(|function| function.module == frame.module && frame.module != 0)
+    }
+
+    /// Keeps what the streams in `kept` (their ids) need, and renumbers frames, modules and functions.
     pub fn retain(&mut self, kept: impl Fn(u32) -> bool) {
         self.streams.retain(|site| kept(site.stream));
         let mut used = vec![false; self.frames.len()];
@@ -81,12 +115,22 @@ impl SitesDef {
         }
         let (mut frames, mut number) = (Vec::new(), vec![0_u32; self.frames.len()]);
         let mut modules: BTreeMap<u32, u32> = BTreeMap::new();
+        let (mut functions, mut function_of) = (Vec::new(), BTreeMap::new());
         for (index, frame) in self.frames.iter().enumerate().filter(|(index, _)| used[*index]) {
             let caller = (frame.caller as usize).checked_sub(1).filter(|caller| *caller < index);
             let caller = caller.map_or(0, |caller| number[caller]);
             let next = modules.len() as u32 + 1;
             let module = if frame.module == 0 { 0 } else { *modules.entry(frame.module).or_insert(next) };
-            frames.push(FrameDef { caller, module, ..*frame });
+            let mut address = frame.address;
+            if let Some(function) = self.function(frame) {
+                let (old, line) = script_place(address);
+                let new = *function_of.entry(old).or_insert_with(|| {
+                    functions.push(FunctionDef { module, name: function.name.clone() });
+                    functions.len() as u32 - 1
+                });
+                address = script_address(new, line);
+            }
+            frames.push(FrameDef { caller, module, address });
             number[index] = frames.len() as u32;
         }
         self.streams.retain_mut(|site| {
@@ -101,6 +145,7 @@ impl SitesDef {
         }
         kept.sort_by_key(|(new, _)| *new);
         (self.frames, self.modules) = (frames, kept.into_iter().map(|(_, module)| module).collect());
+        self.functions = functions;
     }
 
     /// Returns the frames of a call stack, from the frame with index `frame` to its outermost caller.
@@ -156,7 +201,21 @@ mod tests {
             modules: vec![module(b"/a"), module(b"/b"), module(b"/c")],
             frames: vec![frame(0, 1, 10), frame(1, 2, 20), frame(0, 2, 30), frame(2, 3, 40)],
             streams: vec![StreamSite { stream: 5, frame: 1 }, StreamSite { stream: 6, frame: 3 }],
+            functions: Vec::new(),
         }
+    }
+
+    #[test]
+    fn functions_of_scripts_are_kept_with_their_frames() {
+        let function = |module, name: &[u8]| FunctionDef { module, name: name.to_vec() };
+        let mut some = sites();
+        some.functions = vec![function(3, b"unused"), function(3, b"save")];
+        some.frames[3].address = script_address(1, 213);
+        some.retain(|stream| stream == 6);
+        assert_eq!(some.functions, [function(3, b"save")]);
+        let leaf = some.frames[2];
+        assert_eq!((script_place(leaf.address), some.function(&leaf)), ((0, 213), some.functions.first()));
+        assert_eq!(some.function(&some.frames[0]), None);
     }
 
     #[test]

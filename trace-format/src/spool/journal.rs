@@ -47,6 +47,8 @@ pub mod kind {
     pub const FRAME: u32 = 14;
     /// Call site of a stream (operation on a file).
     pub const STREAM_SITE: u32 = 15;
+    /// Function of a script (source file that an interpreter runs) that frames refer to.
+    pub const FUNCTION: u32 = 16;
 }
 
 /// Sample of a thread's use of the processors: times on a CPU and waiting for one, as sums since the thread's start.
@@ -227,6 +229,18 @@ pub fn module(number: u32, build_id_bytes: usize) -> [u8; MODULE_BYTES] {
     out
 }
 
+/// Size of the part of a function record's payload before the name, in bytes.
+pub const FUNCTION_BYTES: usize = 8;
+
+/// Encodes the part of a function record's payload before the name; the caller appends the name. `module`: index of the script plus one.
+#[must_use]
+pub fn function(number: u32, module: u32) -> [u8; FUNCTION_BYTES] {
+    let mut out = [0; FUNCTION_BYTES];
+    out[..4].copy_from_slice(&number.to_le_bytes());
+    out[4..].copy_from_slice(&module.to_le_bytes());
+    out
+}
+
 /// Encodes the payload of a frame record.
 #[must_use]
 pub fn frame(number: u32, frame: FrameDef) -> [u8; 24] {
@@ -267,7 +281,7 @@ pub(super) mod read;
 #[cfg(all(test, feature = "read", feature = "write"))]
 mod tests {
     use super::*;
-    use crate::meta::ModuleDef;
+    use crate::meta::{FunctionDef, ModuleDef};
 
     fn put(journal: &mut Vec<u8>, kind: u32, payload: &[u8]) {
         journal.extend_from_slice(&record_header(kind, payload));
@@ -337,6 +351,8 @@ mod tests {
         let def = ModuleDef { path: b"/lib/a.so".to_vec(), build_id: vec![1, 2, 3] };
         let payload = [module(4, 3).as_slice(), &def.build_id, &def.path].concat();
         assert_eq!(read::module(&payload), (4, def));
+        let def = FunctionDef { module: 3, name: b"save".to_vec() };
+        assert_eq!(read::function(&[function(4, 3).as_slice(), b"save"].concat()), (4, def));
         let def = FrameDef { caller: 1, module: 2, address: 1 << 40 };
         assert_eq!(read::frame(&frame(5, def)), (5, def));
         let def = StreamSite { stream: 6, frame: 7 };

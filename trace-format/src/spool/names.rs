@@ -5,7 +5,8 @@ use super::journal::{DataSet, DataSetStream, Shape, ThreadSample, kind, read as 
 use crate::error::Result;
 use crate::limits;
 use crate::meta::{
-    CommunicatorDef, FileDef, FrameDef, Job, LayoutDef, ModuleDef, Process, SitesDef, StreamDef, StreamSite, ThreadDef,
+    CommunicatorDef, FileDef, FrameDef, FunctionDef, Job, LayoutDef, ModuleDef, Process, SitesDef, StreamDef,
+    StreamSite, ThreadDef,
 };
 use crate::op::OpDef;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,8 @@ pub struct Names {
     pub shapes: BTreeMap<u32, Vec<Shape>>,
     /// Modules that call sites refer to, by number.
     pub modules: BTreeMap<u32, ModuleDef>,
+    /// Functions of scripts that frames refer to, by number.
+    pub functions: BTreeMap<u32, FunctionDef>,
     /// Frames of call stacks, by number.
     pub frames: BTreeMap<u32, FrameDef>,
     /// Call sites of streams (operations on files), by stream id: number of the frame.
@@ -58,6 +61,18 @@ pub struct Names {
 const THING_BYTES: usize = 100;
 /// Memory per definition of a stream (operation on a file) in addition to its payload, in bytes. Streams are the most numerous definitions.
 const STREAM_BYTES: usize = 24;
+
+/// Takes definitions by number and returns them with numbers, which are below `most`, as indices; missing ones are empty. Nearly all are there.
+fn in_order<T: Clone + Default>(all: &mut BTreeMap<u32, T>, most: usize) -> Vec<T> {
+    let length = all.keys().last().map_or(0, |&number| (number as usize + 1).min(most));
+    let mut out = vec![T::default(); length];
+    for (number, def) in std::mem::take(all) {
+        if let Some(place) = out.get_mut(number as usize) {
+            *place = def;
+        }
+    }
+    out
+}
 
 impl Names {
     /// Reads all definitions that a trace needs: all definitions except those of data sets.
@@ -88,26 +103,14 @@ impl Names {
         forgotten as u64
     }
 
-    /// Returns the call sites of streams (operations on files), with numbers as indices; missing modules and frames are empty.
+    /// Returns the call sites of streams (operations on files), with numbers as indices; missing definitions are empty.
     pub(super) fn sites(&mut self) -> SitesDef {
-        let (modules, frames) = (std::mem::take(&mut self.modules), std::mem::take(&mut self.frames));
-        let mut sites = SitesDef::default();
-        // Numbers are below the limits, and nearly all are there.
-        let most = |last: Option<(&u32, usize)>| last.map_or(0, |(&number, most)| (number as usize + 1).min(most));
-        sites
-            .modules
-            .resize(most(modules.keys().last().map(|last| (last, limits::SPOOL_MODULES))), ModuleDef::default());
-        sites.frames.resize(most(frames.keys().last().map(|last| (last, limits::SPOOL_FRAMES))), FrameDef::default());
-        for (number, module) in modules {
-            if let Some(place) = sites.modules.get_mut(number as usize) {
-                *place = module;
-            }
-        }
-        for (number, frame) in frames {
-            if let Some(place) = sites.frames.get_mut(number as usize) {
-                *place = frame;
-            }
-        }
+        let mut sites = SitesDef {
+            modules: in_order(&mut self.modules, limits::SPOOL_MODULES),
+            frames: in_order(&mut self.frames, limits::SPOOL_FRAMES),
+            functions: in_order(&mut self.functions, limits::SPOOL_FUNCTIONS),
+            streams: Vec::new(),
+        };
         let site = |(&stream, &frame): (&u32, &u32)| StreamSite { stream, frame };
         sites.streams = self.stream_sites.iter().map(site).collect();
         sites
@@ -187,6 +190,10 @@ impl Names {
             kind::MODULE => {
                 let (number, def) = journal::module(payload);
                 insert(&mut self.modules, limits::SPOOL_MODULES, number, def);
+            }
+            kind::FUNCTION => {
+                let (number, def) = journal::function(payload);
+                insert(&mut self.functions, limits::SPOOL_FUNCTIONS, number, def);
             }
             kind::FRAME => {
                 let (number, def) = journal::frame(payload);

@@ -19,6 +19,8 @@ const STREAMS: usize = 256;
 const WAYS: usize = 4;
 /// Number of walks that a thread may make at once: a thread whose stack is never the same twice would walk it at each call.
 const MOST_WALKS: u32 = 1 << 13;
+/// Number of walks that a thread may make at once in a Python program: nearly each call of an import has a stack of its own (pandas: 6,000 calls).
+const MOST_PYTHON_WALKS: u32 = 1 << 16;
 /// Number of walks that a thread may make in addition for each chunk (2,000 calls) that it fills.
 const WALKS_PER_CHUNK: u32 = 64;
 
@@ -180,18 +182,19 @@ impl KnownSite {
 }
 
 impl Cache {
-    /// Returns the number of a pair that the cache knows, with the return addresses of its outer frames.
-    fn whole_key(&self, address: usize, stack: usize) -> Option<u64> {
+    /// Returns the number of a pair that the cache knows, with the return addresses of its outer frames and what stands for its Python frames.
+    fn whole_key(&self, address: usize, stack: usize, python: u64) -> Option<u64> {
         let key = key(address, stack);
         let pair = bring(key, &self.pairs, |pair| pair.key.get() == key, KnownPair::swap)?;
         // SAFETY: as in `find`.
-        Some(unsafe { key_with(key, stack, pair.outer.get()) })
+        Some(unsafe { key_with(key, stack, pair.outer.get()) }.wrapping_add(python))
     }
 }
 
-/// Returns the call site of a pair that [`find`] has not found at its first place.
-pub(super) fn find_elsewhere(cache: &Cache, address: usize, stack: usize) -> Option<Site> {
-    let key = cache.whole_key(address, stack)?;
+/// Returns the call site of a pair that [`find`] has not found at its first place. `python`: number that stands for the thread's Python frames
+/// ([`super::python::key`]), 0 in a process without Python; `find` finds no others.
+pub(super) fn find_elsewhere(cache: &Cache, address: usize, stack: usize, python: u64) -> Option<Site> {
+    let key = cache.whole_key(address, stack, python)?;
     bring(key, &cache.sites, |known| known.key.get() == key, KnownSite::swap).map(|known| known.site.get())
 }
 
@@ -206,15 +209,15 @@ pub(super) enum Seen {
 }
 
 /// Looks up how a pair is known that [`find_elsewhere`] has not found.
-pub(super) fn look(cache: &Cache, address: usize, stack: usize) -> Seen {
-    if let Some(key) = cache.whole_key(address, stack)
+pub(super) fn look(cache: &Cache, address: usize, stack: usize, python: u64) -> Seen {
+    if let Some(key) = cache.whole_key(address, stack, python)
         && let Some(known) = bring(key, &cache.sites, |known| known.again.get() == key, KnownSite::swap)
     {
         known.again.set(0);
         return Seen::Again(known.site.get());
     }
     let walks = cache.walks.get().saturating_add(1);
-    if walks > MOST_WALKS {
+    if walks > if python == 0 { MOST_WALKS } else { MOST_PYTHON_WALKS } {
         return Seen::TooMany;
     }
     cache.walks.set(walks);
@@ -225,7 +228,13 @@ pub(super) fn look(cache: &Cache, address: usize, stack: usize) -> Seen {
 ///
 /// # Safety
 /// The words at `outer` from `stack` must lie on the calling thread's own stack, or in the page of `stack`.
-pub(super) unsafe fn remember(cache: &Cache, address: usize, stack: usize, mut outer: Offsets, site: Site) {
+pub(super) unsafe fn remember(
+    cache: &Cache,
+    [address, stack]: [usize; 2],
+    mut outer: Offsets,
+    python: u64,
+    site: Site,
+) {
     let (key, turn) = (key(address, stack), cache.walks.get());
     let known = bring(key, &cache.pairs, |pair| pair.key.get() == key, KnownPair::swap);
     if let Some(known) = known.map(|pair| pair.outer.get()).filter(|known| *known != outer) {
@@ -240,7 +249,7 @@ pub(super) unsafe fn remember(cache: &Cache, address: usize, stack: usize, mut o
     pair.outer.set(outer);
     pair.key.set(key);
     // SAFETY: guaranteed by the caller.
-    let key = unsafe { key_with(key, stack, outer) };
+    let key = unsafe { key_with(key, stack, outer) }.wrapping_add(python);
     let is_free = |known: &KnownSite| known.key.get() == 0 && known.again.get() == 0;
     let known = bring(key, &cache.sites, |known| known.key.get() == key || known.again.get() == key, KnownSite::swap);
     let Some(known) = known.or_else(|| make_room(key, &cache.sites, is_free, turn, KnownSite::swap)) else { return };
@@ -320,19 +329,24 @@ mod tests {
         let stack = words.as_ptr().expose_provenance();
         let remember = |words: &[u64; 8], outer: Offsets, site: Site| {
             // SAFETY: the offsets lie inside of `words`.
-            unsafe { super::remember(cache, 10, words.as_ptr().expose_provenance(), outer, site) };
+            unsafe { super::remember(cache, [10, words.as_ptr().expose_provenance()], outer, 0, site) };
         };
-        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack), Seen::New));
+        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack, 0), Seen::New));
         remember(&words, [1, 3, 0, 0], 5);
         assert_eq!((find(cache, 10, stack), find(cache, 11, stack)), (Some(5), None));
         look_again(thread);
-        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack), Seen::Again(5)));
-        assert!(matches!(look(cache, 10, stack), Seen::New));
+        assert!(find(cache, 10, stack).is_none() && matches!(look(cache, 10, stack, 0), Seen::Again(5)));
+        assert!(matches!(look(cache, 10, stack, 0), Seen::New));
         remember(&words, [1, 3, 0, 0], 6);
         assert_eq!(find(cache, 10, stack), Some(6));
         assert!(known_stream(thread, 64, 3).is_none());
         remember_stream(thread, 64, 3, 0);
         assert_eq!((known_stream(thread, 64, 3), known_stream(thread, 64, 4)), (Some(0), None));
+        // In a Python program the instructions of scripts count, too.
+        let find_in = |python| find_elsewhere(cache, 12, stack, python);
+        // SAFETY: the offset lies inside of `words`.
+        unsafe { super::remember(cache, [12, stack], [1, 0, 0, 0], 77, 7) };
+        assert_eq!((find(cache, 12, stack), find_in(0), find_in(77), find_in(78)), (None, None, Some(7), None));
         thread.sites.set(0);
         assert!(known_stream(thread, 64, 3).is_none());
         look_again(thread);
@@ -344,7 +358,7 @@ mod tests {
         let words: [Cell<u64>; 8] = std::array::from_fn(|at| Cell::new(at as u64));
         let stack = words.as_ptr().expose_provenance();
         // SAFETY: the offsets lie inside of `words`.
-        let remember = |outer: Offsets, site: Site| unsafe { super::remember(cache, 10, stack, outer, site) };
+        let remember = |outer: Offsets, site: Site| unsafe { super::remember(cache, [10, stack], outer, 0, site) };
         remember([2, 5, 0, 0], 1);
         words[5].set(50);
         assert_eq!(find(cache, 10, stack), None);
@@ -376,12 +390,12 @@ mod tests {
         for _ in 0..100 {
             for line in 0..60_usize {
                 let address = 0x40_0000 + line * 32;
-                let found = find(cache, address, stack).or_else(|| find_elsewhere(cache, address, stack));
+                let found = find(cache, address, stack).or_else(|| find_elsewhere(cache, address, stack, 0));
                 if found != Some(line as Site) {
-                    assert!(found.is_none() && matches!(look(cache, address, stack), Seen::New));
+                    assert!(found.is_none() && matches!(look(cache, address, stack, 0), Seen::New));
                     walks += 1;
                     // SAFETY: the offset lies inside of `words`.
-                    unsafe { super::remember(cache, address, stack, [1, 0, 0, 0], line as Site) };
+                    unsafe { super::remember(cache, [address, stack], [1, 0, 0, 0], 0, line as Site) };
                 }
             }
         }
@@ -392,11 +406,12 @@ mod tests {
     #[test]
     fn a_stack_that_is_never_the_same_is_walked_only_so_often() {
         let (thread, cache) = with_cache();
-        let walks = (0..20_000).filter(|call| matches!(look(cache, 10, call * 16), Seen::New)).count();
+        let walks = (0..20_000).filter(|call| matches!(look(cache, 10, call * 16, 0), Seen::New)).count();
         assert_eq!(walks, MOST_WALKS as usize);
         refill(thread);
-        let more = (0..1000).filter(|call| matches!(look(cache, 11, call * 16), Seen::New)).count();
+        let more = (0..1000).filter(|call| matches!(look(cache, 11, call * 16, 0), Seen::New)).count();
         assert_eq!(more, WALKS_PER_CHUNK as usize);
+        assert!(matches!(look(cache, 10, 8, 1), Seen::New));
         thread.sites.set(0);
     }
 }

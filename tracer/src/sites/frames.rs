@@ -1,11 +1,11 @@
 //! Frames of all call stacks as a tree, and the modules that their addresses lie in. Entries are added without locks and never removed.
 #![expect(unsafe_code, reason = "references into reserved memory")]
 
-use super::Site;
+use super::{MOST_FRAMES, MOST_FUNCTIONS, MOST_MODULES, Site};
 use crate::memory::{Bytes, Record, Table};
 use crate::spool::journal;
 use std::sync::atomic::{AtomicU32, Ordering};
-use trace_format::meta::{FrameDef, ModuleDef, SitesDef, StreamSite};
+use trace_format::meta::{FrameDef, FunctionDef, ModuleDef, SitesDef, StreamSite};
 
 /// Number of lists of frames, by their hash.
 const LISTS: usize = 1 << 11;
@@ -18,6 +18,14 @@ struct Frame {
     next: u32,
 }
 
+/// Function of a script.
+struct Function {
+    module: u32,
+    name: &'static [u8],
+    /// Index plus one of the next function in the same list.
+    next: u32,
+}
+
 struct Module {
     path: &'static [u8],
     build_id: ([u8; BUILD_ID_BYTES], usize),
@@ -27,16 +35,26 @@ struct Module {
 unsafe impl Record for Frame {}
 // SAFETY: as above.
 unsafe impl Record for Module {}
+// SAFETY: as above.
+unsafe impl Record for Function {}
 
 static FRAMES: Table<Frame> = Table::new();
 static HEADS: [AtomicU32; LISTS] = [const { AtomicU32::new(0) }; LISTS];
 static MODULES: Table<Module> = Table::new();
-static PATHS: Bytes = Bytes::new();
+static FUNCTIONS: Table<Function> = Table::new();
+static FUNCTION_HEADS: [AtomicU32; LISTS] = [const { AtomicU32::new(0) }; LISTS];
+/// Paths of modules, and names of functions.
+static TEXTS: Bytes = Bytes::new();
 
-pub(super) fn prepare(frames: usize, modules: usize) {
-    FRAMES.prepare(frames);
-    MODULES.prepare(modules);
-    PATHS.prepare(modules * 128);
+pub(super) fn prepare(scale: usize) {
+    FRAMES.prepare(MOST_FRAMES / scale);
+    MODULES.prepare(MOST_MODULES / scale);
+    FUNCTIONS.prepare(MOST_FUNCTIONS / scale);
+    TEXTS.prepare((MOST_MODULES * 128 + MOST_FUNCTIONS * 32) / scale);
+}
+
+fn list(mixed: u64) -> usize {
+    (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LISTS.ilog2())) as usize
 }
 
 /// Returns the index plus one of the module, which is added if it is new; 0 if there is no room.
@@ -48,17 +66,56 @@ pub(super) fn module(path: &[u8], build_id: &[u8]) -> u32 {
     }
     let mut kept = ([0; BUILD_ID_BYTES], build_id.len());
     kept.0[..build_id.len()].copy_from_slice(build_id);
-    let Some(path) = PATHS.keep(path) else { return 0 };
+    let Some(path) = TEXTS.keep(path) else { return 0 };
     let Some((index, module)) = MODULES.push(Module { path, build_id: kept }) else { return 0 };
     note_module(index as u32, module);
     index as u32 + 1
 }
 
+/// Returns a hash of `bytes` and of what `seed` is the hash of.
+pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mix = |hash: u64, word: &[u8; 8]| {
+        (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
+    mix(words.iter().fold(seed ^ bytes.len() as u64, mix), &last)
+}
+
+/// Returns the module (index plus one) and the index of a function of the script at `path`, which are added if they are new; `None` if there is
+/// no room.
+pub(super) fn function(path: &[u8], name: &[u8]) -> Option<(u32, u32)> {
+    let head = &FUNCTION_HEADS[list(hash(hash(0, name), path))];
+    let is_at = |module: u32| MODULES.get(module as usize - 1).is_some_and(|module| module.path == path);
+    let mut new: Option<(u32, &'static [u8])> = None;
+    loop {
+        let first = head.load(Ordering::Acquire);
+        let mut at = first;
+        while let Some((index, function)) = at.checked_sub(1).and_then(|at| Some((at, FUNCTIONS.get(at as usize)?))) {
+            if function.name == name && is_at(function.module) {
+                return Some((function.module, index));
+            }
+            at = function.next;
+        }
+        let (module, name) = match new {
+            Some(new) => new,
+            None => (Some(module(path, b"")).filter(|module| *module != 0)?, TEXTS.keep(name)?),
+        };
+        new = Some((module, name));
+        let (index, _) = FUNCTIONS.push(Function { module, name, next: first })?;
+        // Unused if another thread was faster, as in `frame`.
+        note_function(index as u32, module, name);
+        if head.compare_exchange(first, index as u32 + 1, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            return Some((module, index as u32));
+        }
+    }
+}
+
 /// Returns the call site of a frame, which is added if it is new; `None` if there is no room.
 pub(super) fn frame(def: FrameDef) -> Option<Site> {
-    let mixed = (def.address ^ u64::from(def.caller).rotate_left(32) ^ u64::from(def.module).rotate_left(52))
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let head = &HEADS[(mixed >> (u64::BITS - LISTS.ilog2())) as usize];
+    let head =
+        &HEADS[list(def.address ^ u64::from(def.caller).rotate_left(32) ^ u64::from(def.module).rotate_left(52))];
     loop {
         let first = head.load(Ordering::Acquire);
         let mut at = first;
@@ -84,15 +141,23 @@ fn note_module(index: u32, module: &Module) {
     }
 }
 
+fn note_function(index: u32, module: u32, name: &[u8]) {
+    if journal::is_kept() {
+        journal::function(index, module, name);
+    }
+}
+
 fn note_frame(index: u32, def: FrameDef) {
     if journal::is_kept() {
         journal::frame(index, def);
     }
 }
 
-/// Writes all modules and frames known so far to the journal of the spool (the file that survives a kill), which has just been created.
+/// Writes all modules, functions and frames known so far to the journal of the spool (the file that survives a kill), which has just been created.
 pub(crate) fn note_all() {
     MODULES.numbered().for_each(|(index, module)| note_module(index as u32, module));
+    let functions = FUNCTIONS.numbered();
+    functions.for_each(|(index, function)| note_function(index as u32, function.module, function.name));
     FRAMES.numbered().for_each(|(index, frame)| note_frame(index as u32, frame.def));
 }
 
@@ -110,7 +175,9 @@ pub(crate) fn definitions(streams: impl Iterator<Item = (u32, Site)>) -> SitesDe
     // Entries that another thread is just adding have a place, but are not found.
     let modules = (0..MODULES.len()).map(|index| MODULES.get(index).map(of).unwrap_or_default()).collect();
     let frames = (0..FRAMES.len()).map(|index| FRAMES.get(index).map_or(FrameDef::default(), |frame| frame.def));
-    let mut sites = SitesDef { modules, frames: frames.collect(), streams };
+    let of = |function: &Function| FunctionDef { module: function.module, name: function.name.to_vec() };
+    let functions = (0..FUNCTIONS.len()).map(|index| FUNCTIONS.get(index).map(of).unwrap_or_default()).collect();
+    let mut sites = SitesDef { modules, frames: frames.collect(), streams, functions };
     sites.retain(|_| true);
     sites
 }
@@ -121,9 +188,9 @@ mod tests {
 
     #[test]
     fn equal_stacks_are_one_whoever_comes_first() {
-        prepare(1 << 12, 64);
+        prepare(16);
+        let module = module(b"/bin/a", b"0123");
         let stack = |leaf: u64| {
-            let module = module(b"/bin/a", b"0123");
             let root = frame(FrameDef { caller: 0, module, address: 1 })?;
             frame(FrameDef { caller: root, module, address: leaf })
         };
@@ -138,6 +205,10 @@ mod tests {
         }
         let sites = definitions([(7, all[3]), (8, all[4]), (9, 0)].into_iter());
         assert_eq!((sites.frames.len(), sites.streams.len()), (3, 2));
+        let functions = [(b"/a.py", b"f"), (b"/a.py", b"g"), (b"/b.py", b"f"), (b"/a.py", b"f")];
+        let functions = functions.map(|(path, name)| function(path, name).unwrap());
+        assert_eq!(functions.map(|(_, index)| index), [0, 1, 2, 0]);
+        assert_eq!((functions[0].0, functions[3].0), (functions[1].0, functions[0].0));
         assert!(sites.modules.iter().any(|module| module.path == b"/bin/a" && module.build_id == b"0123"));
         assert_eq!(sites.stack(sites.streams[1].frame).map(|frame| frame.address).collect::<Vec<_>>(), [4, 1]);
     }

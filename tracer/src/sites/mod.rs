@@ -5,6 +5,8 @@
 //! tracer's own, and its frames are stored in a tree that all threads share; the number of the innermost frame in that tree is the call
 //! site. Now and then a known stack is walked again and compared. A call site is part of a stream, so an append costs nothing more.
 //!
+//! In a Python program the call stack continues in scripts ([`python`]); the instructions that scripts execute are then part of the stack's identity.
+//!
 //! In a hook nothing here waits for a lock of the program or of its libraries; threads that add modules give way to each other for a bounded number
 //! of times. Memory is bounded: call sites beyond a bound are unknown.
 
@@ -12,6 +14,8 @@ mod cache;
 mod frames;
 #[cfg(target_arch = "x86_64")]
 mod modules;
+#[cfg(target_arch = "x86_64")]
+mod python;
 #[cfg(target_arch = "x86_64")]
 mod walk;
 
@@ -28,8 +32,10 @@ pub(crate) type Site = u32;
 
 /// Maximum number of frames of all call stacks, and thus of call sites.
 const MOST_FRAMES: usize = 1 << 16;
-/// Maximum number of modules (executables and shared libraries), including those that were unloaded and loaded again elsewhere.
+/// Maximum number of modules (executables, shared libraries and scripts), including those that were unloaded and loaded again elsewhere.
 const MOST_MODULES: usize = 1 << 12;
+/// Maximum number of functions of scripts.
+const MOST_FUNCTIONS: usize = 1 << 15;
 /// Maximum number of streams that differ from others in their call site: each may need counters of its own.
 pub(crate) const MOST_STREAMS: usize = 1 << 16;
 /// Maximum number of threads whose calls have call sites.
@@ -52,7 +58,9 @@ pub(crate) fn prepare(scale: usize) {
     if !walk::prepare() {
         return;
     }
-    frames::prepare(MOST_FRAMES / scale, MOST_MODULES / scale);
+    #[cfg(target_arch = "x86_64")]
+    python::prepare();
+    frames::prepare(scale);
     cache::prepare(MOST_THREADS / scale);
     WANTED.store(true, Ordering::Relaxed);
 }
@@ -96,9 +104,13 @@ fn missed(thread: &Thread, cache: &cache::Cache, address: usize, stack: usize) -
             let caller = &thread.variadic_caller;
             (address, stack, frame) = (caller.address.get(), caller.stack.get(), caller.frame.get());
         }
-        match cache::find_elsewhere(cache, address, stack) {
+        if address == 0 {
+            return 0;
+        }
+        let python = python::key(stack);
+        match cache::find_elsewhere(cache, address, stack, python) {
             Some(site) => site,
-            None => walk::site(thread, cache, address, stack, frame),
+            None => walk::site(thread, cache, python, [address, stack, frame]),
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

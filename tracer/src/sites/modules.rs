@@ -251,8 +251,13 @@ impl Object {
         if name.is_null() { b"" } else { unsafe { CStr::from_ptr(name) }.to_bytes() }
     }
 
+    pub(super) const fn contains(&self, address: usize) -> bool {
+        self.start <= address && address < self.end
+    }
+
     /// Describes the module, which a call stack leads through: its memory stays.
     fn described(self) -> Known {
+        super::python::met(self, |name| self.symbol(name));
         Known {
             object: self,
             number: frames::module(&self.path(), self.build_id().unwrap_or_default()),
@@ -303,19 +308,60 @@ impl Object {
 
     /// Returns the index of the unwind table (.eh_frame_hdr) and the table (.eh_frame), until the end of the loaded part that it begins in.
     fn tables(&self) -> Option<(&'static [u8], &'static [u8])> {
-        let headers = self.headers().iter();
-        let index = headers
-            .clone()
-            .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
-            .map(|header| span(header, self.bias))?;
+        let index = self.headers().iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME);
+        let index = index.map(|header| span(header, self.bias))?;
         let start = index.start;
         let index = self.bytes(index).filter(|_| start == self.index)?;
         // Linux Standard Base, .eh_frame_hdr: version, three encodings, then the table's address; 0x1b is a signed 4-byte number relative to itself.
         let &[1, 0x1b, _, _, a, b, c, d, ..] = index else { return None };
         let table = start.wrapping_add(4).wrapping_add_signed(i32::from_le_bytes([a, b, c, d]) as isize);
-        let mut loaded = headers.filter(|header| header.p_type == libc::PT_LOAD).map(|header| span(header, self.bias));
-        let part = loaded.find(|part| part.contains(&table))?;
-        Some((index, self.bytes(table..part.end)?))
+        Some((index, self.rest(table)?))
+    }
+
+    /// Returns the bytes from `address` to the end of the loaded part that contains it.
+    fn rest(&self, address: usize) -> Option<&'static [u8]> {
+        let loaded = self.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let part = loaded.map(|header| span(header, self.bias)).find(|part| part.contains(&address))?;
+        self.bytes(address..part.end)
+    }
+
+    /// Returns the address of the function or variable that the module exports by this name, by its hash table (DT_GNU_HASH).
+    fn symbol(&self, name: &[u8]) -> Option<usize> {
+        const SYMBOL_BYTES: usize = size_of::<libc::Elf64_Sym>();
+        const GNU_HASH: u64 = 0x6fff_fef5;
+        const SYMBOLS: u64 = 6;
+        const NAMES: u64 = 5;
+        let half =
+            |bytes: &[u8], at: usize| bytes.get(at.checked_mul(4)?..)?.first_chunk().copied().map(u32::from_le_bytes);
+        let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        let dynamic = self.bytes(span(dynamic, self.bias))?;
+        let table = |wanted: u64| {
+            let word = |entry: &[u8], at: usize| entry.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
+            let value =
+                dynamic.chunks_exact(16).find(|entry| word(entry, 0) == Some(wanted)).and_then(|entry| word(entry, 8));
+            // The dynamic linker has added the load address, unless the part cannot be written.
+            let value = value? as usize;
+            self.rest(if value < self.start { value.wrapping_add(self.bias) } else { value })
+        };
+        let (hashes, symbols, names) = (table(GNU_HASH)?, table(SYMBOLS)?, table(NAMES)?);
+        let hash = name.iter().fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add((*byte).into()));
+        let (buckets, first, filter) = (half(hashes, 0)?, half(hashes, 1)?, half(hashes, 2)? as usize);
+        let lists = 4 + 2 * filter;
+        let chains = lists + buckets as usize;
+        let mut at = half(hashes, lists + hash.checked_rem(buckets)? as usize)?;
+        loop {
+            let found = half(hashes, chains + at.checked_sub(first)? as usize)?;
+            let symbol = symbols.get(at as usize * SYMBOL_BYTES..)?.get(..SYMBOL_BYTES)?;
+            let named = || names.get(half(symbol, 0)? as usize..)?.strip_prefix(name)?.first().copied();
+            if found | 1 == hash | 1 && named() == Some(0) {
+                let value = symbol.get(8..)?.first_chunk().copied().map(u64::from_le_bytes)?;
+                return Some(self.bias.wrapping_add(value as usize));
+            }
+            if found & 1 != 0 {
+                return None;
+            }
+            at += 1;
+        }
     }
 
     /// Returns the build id in the module's notes (elf(5), NT_GNU_BUILD_ID).

@@ -5,7 +5,7 @@
 
 use super::cache::{Cache, OUTER, Offsets, Seen, look, remember};
 use super::modules::{Modules, Says, User, object_at};
-use super::{Site, frames};
+use super::{Site, frames, python};
 use crate::notes::Note;
 use crate::sys::syscall;
 use crate::tls::Thread;
@@ -25,7 +25,7 @@ const LOWEST: u64 = 4096;
 
 type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
 
-/// True once there is no room for further frames.
+/// True once there is no room for further frames, or functions of scripts.
 static IS_FULL: AtomicBool = AtomicBool::new(false);
 /// True once the kernel has refused to read this process's own memory by process_vm_readv(2).
 static IS_REFUSED: AtomicBool = AtomicBool::new(false);
@@ -42,12 +42,10 @@ pub(super) fn prepare() -> bool {
 const CACHES: usize = 4;
 static RULES: [AtomicPtr<Rules>; CACHES] = [const { AtomicPtr::new(std::ptr::null_mut()) }; CACHES];
 
-/// Returns the call site of the caller with these registers; 0 if it is unknown. Preserves errno.
-pub(super) fn site(thread: &Thread, cache: &Cache, address: usize, at: usize, frame: usize) -> Site {
-    if address == 0 {
-        return 0;
-    }
-    let known = match look(cache, address, at) {
+/// Returns the call site of the caller with these registers; 0 if it is unknown. `python`: number that stands for the thread's Python frames.
+/// Preserves errno.
+pub(super) fn site(thread: &Thread, cache: &Cache, python: u64, [address, at, frame]: [usize; 3]) -> Site {
+    let known = match look(cache, address, at, python) {
         Seen::Again(site) => Some(site),
         Seen::New => None,
         Seen::TooMany => {
@@ -78,8 +76,10 @@ pub(super) fn site(thread: &Thread, cache: &Cache, address: usize, at: usize, fr
             if known.is_some_and(|known| known != site) {
                 Note::SiteChanged.count();
             }
+            // The first walk of a process finds the interpreter.
+            let python = if python == 0 { python::key(at) } else { python };
             // SAFETY: `walk` gives only offsets on this thread's own stack, or in the page of the stack pointer.
-            unsafe { remember(cache, address, at, outer, site) };
+            unsafe { remember(cache, [address, at], outer, python, site) };
             site
         }
         (None, known) => {
@@ -141,11 +141,18 @@ fn walk_by(
 
 /// Returns the call site of a stack's frames, and where the return addresses of the program's innermost frames lie.
 fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Site, Offsets)> {
+    // In a Python program: the frames of libraries that the interpreter has called, then those of scripts.
+    let mut scripts = [python::Place::default(); python::MOST_DEPTH];
+    let depth = python::places(at, &mut scripts);
+    let scripts = scripts.get(..depth)?;
+    let native =
+        if scripts.is_empty() { None } else { frames.iter().position(|(at, _)| python::is_interpreter(*at as usize)) };
+    let native = frames.get(..native.unwrap_or(frames.len()))?;
+    let native = native.iter().rev().map(|(address, _)| modules.place(*address));
     let mut caller = 0;
-    for &(address, _) in frames.iter().rev() {
-        let (module, address) = modules.place(address);
+    for (module, address) in scripts.iter().rev().map(|place| (place.module, place.address)).chain(native) {
         let Some(site) = frames::frame(FrameDef { caller, module, address }) else {
-            IS_FULL.store(true, Ordering::Relaxed);
+            no_room();
             return None;
         };
         caller = site;
@@ -179,14 +186,22 @@ fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Sit
     Some((caller, outer))
 }
 
+/// Returns the address at which the calling thread's own stack ends, if its stack pointer `at` is on that stack.
+pub(super) fn stack_end(at: usize) -> usize {
+    let end = STACK_END.load(Ordering::Relaxed);
+    if (at..at.saturating_add(OF_MAIN)).contains(&end) { end } else { tls::number() }
+}
+
 /// Maximum distance to the end of a stack at which it is looked for, in pages.
 const MOST_PAGES: usize = 256;
+
+/// Bytes below the end of the main thread's stack that belong to the stack: Linux keeps 128 MiB free of other mappings (arch/x86/mm/mmap.c,
+/// MIN_GAP).
+const OF_MAIN: usize = 64 << 20;
 
 /// True if `at` and `to`, a higher address, lie on the calling thread's own stack, which stays mapped while the thread runs. Coroutines may
 /// have stacks that come and go.
 fn is_own_stack(at: usize, to: usize) -> bool {
-    // Linux keeps 128 MiB below the end of the main thread's stack free of other mappings (arch/x86/mm/mmap.c, MIN_GAP).
-    const OF_MAIN: usize = 64 << 20;
     let end = STACK_END.load(Ordering::Relaxed);
     if (at..at.saturating_add(OF_MAIN)).contains(&end) {
         return to < end;
@@ -270,6 +285,26 @@ impl Window {
         (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
         (self.length >= 8).then_some(())
     }
+}
+
+/// Ends the recording of new call sites, since there is no room.
+pub(super) fn no_room() {
+    IS_FULL.store(true, Ordering::Relaxed);
+}
+
+/// Copies memory of this process; returns false if some of it is not mapped, or if the kernel refuses. Preserves errno.
+pub(super) fn copy(from: usize, into: &mut [u8]) -> bool {
+    if sys::is_shut() || IS_REFUSED.load(Ordering::Relaxed) {
+        return false;
+    }
+    let errno = errno::save();
+    let base = std::ptr::with_exposed_provenance_mut(from);
+    let (from, iov_len) = (libc::iovec { iov_base: base, iov_len: into.len() }, into.len());
+    let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len };
+    // SAFETY: writes at most as many bytes as `into` has; reads of unmapped addresses fail.
+    let read = unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const to, 1, &raw const from, 1, 0) };
+    errno.restore();
+    usize::try_from(read) == Ok(iov_len)
 }
 
 /// Forgets, in a forked child, what its parent's threads were doing, and memory that its parent has allocated.

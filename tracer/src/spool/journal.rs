@@ -130,6 +130,11 @@ pub(crate) fn module(number: u32, build_id: &[u8], path: &[u8]) {
     add_site(kind::MODULE, &[&journal::module(number, build_id.len()), build_id, path]);
 }
 
+/// Adds to the journal a function of a script. `module`: index of the script plus one.
+pub(crate) fn function(number: u32, module: u32, name: &[u8]) {
+    add_site(kind::FUNCTION, &[&journal::function(number, module), name]);
+}
+
 /// Adds to the journal a frame of the call stacks.
 pub(crate) fn frame(number: u32, frame: FrameDef) {
     add_site(kind::FRAME, &[&journal::frame(number, frame)]);

@@ -49,6 +49,7 @@ mod real;
 mod scarce;
 mod site;
 mod sites;
+mod sites_python;
 mod spoiled;
 mod spool;
 mod stacking;

@@ -23,12 +23,12 @@ fn rows_with(scratch: &Scratch, more: &[&OsStr]) -> Vec<Value> {
 }
 
 /// Returns the rows of `dxt-analyze sites` on the scratch's traces.
-fn rows(scratch: &Scratch) -> Vec<Value> {
+pub(super) fn rows(scratch: &Scratch) -> Vec<Value> {
     rows_with(scratch, &[])
 }
 
 /// By function: lines of the source `name` that end with the comment `at: FUNCTION`.
-fn lines_of(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
+pub(super) fn lines_of(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
     let text = std::fs::read_to_string(workload_source(name)).expect("failed to read a source");
     let mut out: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -40,7 +40,7 @@ fn lines_of(name: &str) -> BTreeMap<String, BTreeSet<u64>> {
 }
 
 /// By function: lines, and number of calls from all of them.
-fn found(rows: &[Value], source: &str) -> BTreeMap<String, (BTreeSet<u64>, u64)> {
+pub(super) fn found(rows: &[Value], source: &str) -> BTreeMap<String, (BTreeSet<u64>, u64)> {
     let mut out: BTreeMap<String, (BTreeSet<u64>, u64)> = BTreeMap::new();
     for row in rows {
         let place = &row["place"];

@@ -16,6 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const SYSTEM: [&str; 4] = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"];
 /// Start of the names of programs and libraries that run code in other languages: their functions are no place in a program.
 const INTERPRETERS: [&str; 6] = ["python", "libpython", "perl", "libperl", "java", "libjvm"];
+/// Directories of libraries for Python, and start of the names of code that is part of the interpreter.
+const PYTHON_LIBRARIES: [&str; 5] =
+    ["/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3.", "<frozen "];
+/// Minor version of Python 3 of which lines of scripts are recorded.
+const WITH_LINES: &str = "13";
 /// Start of the name of this tracer's library.
 const TRACER: &str = "libdxt_tracer";
 
@@ -77,6 +82,9 @@ pub struct Sites {
     pub unknown_calls: u64,
     /// True if no process of the run has call sites on record.
     pub none_recorded: bool,
+    /// Python whose scripts have no lines on record, such as `Python 3.11`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_lines: Option<String>,
     /// Completeness of the trace.
     pub missing: Completeness,
     /// Findings on the trace itself.
@@ -156,10 +164,23 @@ impl Sites {
             stacks: stacks.into_iter().collect(),
             unknown_calls,
             none_recorded: run.processes.iter().all(|process| process.sites.is_empty()),
+            without_lines: without_lines(run),
             findings: missing.findings(),
             missing,
         }
     }
+}
+
+/// Returns the Python whose scripts have no lines on record, by the name of its program or library; `None` without one.
+fn without_lines(run: &Run) -> Option<String> {
+    run.sites.modules.iter().find_map(|module| {
+        let name = name_of(&module.path);
+        let rest = name.strip_prefix("lib").unwrap_or(name).strip_prefix("python3.")?;
+        let (minor, rest) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
+        let is_free_threaded = rest.starts_with('t');
+        let has_none = is_free_threaded || minor != WITH_LINES;
+        has_none.then(|| format!("Python 3.{minor}{}", if is_free_threaded { " (free-threaded)" } else { "" }))
+    })
 }
 
 /// Returns the functions of a call stack from the outermost, and the operation.
@@ -199,23 +220,24 @@ impl<'a> Chooser<'a> {
 
     /// Returns the path of a frame's module; empty if no module contains its address.
     fn module(&self, frame: u32) -> &'a str {
-        let sites = &self.run.sites;
-        let module = sites.frames.get(frame as usize).and_then(|frame| sites.modules.get(frame.module? as usize));
-        module.map_or("", |module| module.path.as_str())
+        self.run.sites.module(frame)
     }
 
-    /// Chooses the innermost function of the program itself: one with a line, or else one of the executable, or of a library of its own.
+    /// Chooses the innermost function of the program itself: one with a line, or else one of the executable, or of a library of its own. In a
+    /// Python program, the innermost line of a script that is no library's.
     fn choose(&self, frame: u32) -> CallSite {
         let stack: Vec<u32> = self.run.sites.stack(frame).collect();
         let symbols = self.symbols;
         let starts =
             |frame: u32, names: &[&str]| names.iter().any(|start| name_of(self.module(frame)).starts_with(start));
-        let is_interpreter = |frame: u32| starts(frame, &INTERPRETERS);
+        let is_script = |frame: u32| self.run.sites.is_script(frame);
+        let is_interpreter = |frame: u32| !is_script(frame) && starts(frame, &INTERPRETERS);
         let is_tracer = |frame: u32| starts(frame, &[TRACER]);
         let is_program = |frame: u32| {
             let path = self.module(frame);
             let is_library = SYSTEM.iter().any(|directory| path.starts_with(directory)) && path.contains(".so");
-            !is_library && !is_interpreter(frame) && !is_tracer(frame)
+            let is_of_python = PYTHON_LIBRARIES.iter().any(|part| path.contains(part));
+            !is_library && !is_of_python && (is_script(frame) || !is_interpreter(frame) && !is_tracer(frame))
         };
         let has_line = |frame: u32| symbols.places(frame).iter().any(|place| place.line.is_some());
         let is_named = |frame: u32| symbols.places(frame).first().is_some_and(|place| !place.is_address());
@@ -225,6 +247,10 @@ impl<'a> Chooser<'a> {
         let mine = || numbered().filter(|(_, frame)| is_program(*frame));
         let own = mine().find(|(_, frame)| has_line(*frame));
         let own = own.or_else(|| mine().find(|(_, frame)| self.executables.contains(self.module(*frame))));
+        // Without a script of the user's, one of a package rather than of Python's own library.
+        let scripts = || numbered().filter(|(_, frame)| is_script(*frame));
+        let is_of_package = |frame: u32| self.module(frame).contains("-packages/");
+        let own = own.or_else(|| scripts().find(|(_, frame)| is_of_package(*frame))).or_else(|| scripts().next());
         let own = own.or_else(|| mine().next());
         // Without any, the function that an interpreter has called: the outermost one of a library that has a name.
         let of_library = || {
@@ -235,7 +261,16 @@ impl<'a> Chooser<'a> {
         let (chosen, at) = own.or_else(other).unwrap_or((0, frame));
         let places = symbols.places(at);
         let mut inner = stack.iter().take(chosen).rev().filter(|frame| !is_tracer(**frame));
-        let through = inner.next().filter(|_| own.is_some()).and_then(|inner| symbols.places(*inner).last());
+        // Modules for Python that are written in C or Cython name few of their functions; the library that they call may.
+        let is_glue = |frame: u32| {
+            symbols
+                .places(frame)
+                .last()
+                .is_some_and(|place| place.function.starts_with("__Pyx") || place.function.starts_with("__pyx"))
+        };
+        let inner =
+            if is_script(at) { inner.find(|frame| is_named(**frame) && !is_glue(**frame)) } else { inner.next() };
+        let through = inner.filter(|_| own.is_some()).and_then(|inner| symbols.places(*inner).last());
         // MPI libraries name a function twice, so that tools can wrap it (MPI 4.0, 15.2).
         let through = through.filter(|place| !place.is_address()).map(|place| {
             let name = place.function.as_str();

@@ -80,6 +80,11 @@ impl Report for Sites {
             parts.push(Part::Lines(vec!["This trace has no call sites: tracers newer than 0.2.0 record them on x86-64, unless DXT_SITES=off, DXT_ENABLE=counters or DXT_ANONYMIZE is set.".into()]));
         }
         parts.push(Part::Table(self.table()));
+        if let Some(python) = &self.without_lines {
+            parts.push(Part::Lines(vec![format!(
+                "{python}: lines of scripts are recorded with Python 3.13, unless it is free-threaded"
+            )]));
+        }
         if self.unknown_calls > 0 {
             parts
                 .push(Part::Lines(vec![format!("{} from unknown places", units::counted(self.unknown_calls, "call"))]));

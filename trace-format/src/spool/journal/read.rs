@@ -1,12 +1,13 @@
 //! Reads the records of a journal.
 
 use super::{
-    DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, LAYOUT_BYTES, MODULE_BYTES, MOST_PAYLOAD, RECORD_BYTES,
-    RECORD_MAGIC, Shape, ThreadSample, record_bytes,
+    DATA_SET_BYTES, DataSet, DataSetStream, FILE_BYTES, FUNCTION_BYTES, LAYOUT_BYTES, MODULE_BYTES, MOST_PAYLOAD,
+    RECORD_BYTES, RECORD_MAGIC, Shape, ThreadSample, record_bytes,
 };
 use crate::frame::crc;
 use crate::meta::{
-    CommunicatorDef, CpuSample, FileDef, FrameDef, LayoutDef, ModuleDef, Selection, StreamDef, StreamSite, ThreadDef,
+    CommunicatorDef, CpuSample, FileDef, FrameDef, FunctionDef, LayoutDef, ModuleDef, Selection, StreamDef, StreamSite,
+    ThreadDef,
 };
 use crate::spool::parts::{u16_at, u32_at, u64_at};
 
@@ -129,6 +130,12 @@ pub(in crate::spool) fn module(payload: &[u8]) -> (u32, ModuleDef) {
     let rest = payload.get(MODULE_BYTES..).unwrap_or_default();
     let (build_id, path) = rest.split_at_checked(u32_at(payload, 4) as usize).unwrap_or((&[], rest));
     (u32_at(payload, 0), ModuleDef { path: path.to_vec(), build_id: build_id.to_vec() })
+}
+
+/// Decodes a function record; returns the function's number and the function.
+pub(in crate::spool) fn function(payload: &[u8]) -> (u32, FunctionDef) {
+    let name = payload.get(FUNCTION_BYTES..).unwrap_or_default().to_vec();
+    (u32_at(payload, 0), FunctionDef { module: u32_at(payload, 4), name })
 }
 
 /// Decodes a frame record; returns the frame's number and the frame.
