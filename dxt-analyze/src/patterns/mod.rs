@@ -21,6 +21,7 @@ use crate::topics::counters::result::AccessRow;
 use crate::topics::verdict::Verdict;
 use crate::words::patterns as words;
 use trace_format::counters::SIZE_BOUNDS;
+use trace_format::meta::SpreadDef;
 use trace_format::op::{Layer, OpClass};
 
 /// Returns the patterns of a run, in the order of [`Aspect`].
@@ -65,7 +66,8 @@ fn codes(pattern: &Pattern) -> &'static [Code] {
         }
         (Aspect::Order, Some("read")) => &[Code::RANDOM_READS],
         (Aspect::Order, _) => &[Code::RANDOM_WRITES],
-        (Aspect::Alignment, _) => &[Code::UNALIGNED, Code::CROSSING, Code::FALSE_SHARING, Code::READ_MODIFY_WRITE],
+        (Aspect::Alignment, _) => &[Code::UNALIGNED, Code::CROSSING, Code::READ_MODIFY_WRITE],
+        (Aspect::Sharing, Some("read")) => &[Code::SHARED_INDEPENDENT, Code::SMALL_FILES],
         (Aspect::Sharing, _) => &[Code::SHARED_INDEPENDENT, Code::FALSE_SHARING, Code::SMALL_FILES],
         (Aspect::Interface, _) => &[Code::NO_MPIIO, Code::STDIO_SHARE],
         (Aspect::Collectives, Some("read")) => &[Code::NO_COLLECTIVE_READS],
@@ -178,7 +180,7 @@ impl Measured<'_, '_> {
             part if part > least.small_share => Kind::Mixed,
             _ => Kind::Large,
         };
-        let sentence = words::size(name(reads), row.calls, mean, part, least.small_request_bytes);
+        let sentence = words::size(name(reads), kind, row.calls, mean, part, least.small_request_bytes);
         Some(Pattern { amount: Some(mean), ..pattern(Aspect::Size, Some(name(reads)), kind, part, sentence) })
     }
 
@@ -299,17 +301,19 @@ impl Measured<'_, '_> {
         Some(pattern(Aspect::Ranks, None, kind, imbalance, words::ranks(kind, imbalance, self.run.ranks())))
     }
 
-    /// Returns the imbalance of the bytes of the record that stands for most ranks, from its mean and deviation; `None` without one.
+    /// Returns the imbalance of the bytes that ranks move by the program's own calls on the file with most bytes, if one record stands for all
+    /// its ranks: by mean, slowest and fastest rank. `None` without such a record, or if most bytes are elsewhere.
     fn of_reduced(&self) -> Option<f64> {
         let spreads = self.run.processes.iter().flat_map(|process| &process.reduction.spreads);
-        let spread = spreads.map(|def| &def.spread).filter(|spread| spread.ranks > 1);
-        let largest = spread.max_by(|a, b| a.bytes.mean.total_cmp(&b.bytes.mean))?;
-        let bytes = largest.bytes.mean * f64::from(largest.ranks);
-        if bytes < self.moved(None) as f64 * self.run.thresholds.half_share {
+        let spreads = spreads.filter(|def| def.spread.ranks > 1);
+        // MPI-IO moves bytes by few aggregators, so its own calls come first.
+        let order = |def: &&SpreadDef| (def.spread.bytes.mean as u64, def.layer == Layer::Mpiio);
+        let largest = &spreads.max_by_key(order)?.spread;
+        let (mean, ranks) = (largest.bytes.mean, f64::from(largest.ranks));
+        if mean * ranks < self.moved(None) as f64 * self.run.thresholds.half_share {
             return None;
         }
-        let (mean, most) = (largest.bytes.mean, largest.slowest.bytes.max(largest.fastest.bytes) as f64);
-        let ranks = f64::from(largest.ranks);
+        let most = largest.slowest.bytes.max(largest.fastest.bytes) as f64;
         (mean > 0.0 && most > 0.0).then(|| ((most - mean) / most * ranks / (ranks - 1.0)).clamp(0.0, 1.0))
     }
 

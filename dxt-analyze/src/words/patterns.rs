@@ -5,9 +5,13 @@ use crate::findings::pattern::{Kind, Pattern};
 use crate::text::units;
 
 /// Formats the size of `calls` reads or writes of `mean` bytes on average, of which `small` (0 to 1) are below `limit` bytes.
-pub(crate) fn size(operation: &'static str, calls: u64, mean: u64, small: f64, limit: u64) -> String {
-    let calls = units::counted(calls, operation);
-    format!("{calls} of {} on average, {} below {}", units::bytes(mean), percent(small), units::bytes(limit))
+pub(crate) fn size(operation: &'static str, kind: Kind, calls: u64, mean: u64, small: f64, limit: u64) -> String {
+    let (calls, limit) = (units::counted(calls, operation), units::bytes(limit));
+    let rest = match kind {
+        Kind::Large if small >= 0.5 => format!("close to {limit}"),
+        _ => format!("{} below {limit}", percent(small)),
+    };
+    format!("{calls} of {} on average, {rest}", units::bytes(mean))
 }
 
 /// Formats the order of a process's reads or writes in a file. `random`: share that begins before the end of the previous one;
@@ -91,7 +95,7 @@ pub(crate) fn ranks(kind: Kind, imbalance: f64, ranks: u64) -> String {
     let ranks = units::counted(ranks, "rank");
     match kind {
         Kind::OneRank => format!("one of {ranks} moves nearly all bytes"),
-        _ => format!("imbalance of bytes over {ranks}: {} (0 %: equal, 100 %: one moves all)", percent(imbalance)),
+        _ => format!("imbalance of the bytes of {ranks}: {} (0 %: equal, 100 %: one moves all)", percent(imbalance)),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{MOST_FRAMES, MOST_FUNCTIONS, MOST_MODULES, Site};
 use crate::memory::{Bytes, Record, Table};
 use crate::spool::journal;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use trace_format::meta::{FrameDef, FunctionDef, ModuleDef, SitesDef, StreamSite};
 
 /// Number of lists of frames, by their hash.
@@ -55,6 +55,19 @@ pub(super) fn prepare(scale: usize) {
 
 fn list(mixed: u64) -> usize {
     (mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - LISTS.ilog2())) as usize
+}
+
+/// True once there is no room for further frames, or functions of scripts: new call sites are not recorded then.
+static ARE_FULL: AtomicBool = AtomicBool::new(false);
+
+/// True once there is no room for further frames, or functions of scripts.
+pub(super) fn are_full() -> bool {
+    ARE_FULL.load(Ordering::Relaxed)
+}
+
+/// Ends the recording of new call sites, since there is no room.
+pub(super) fn no_room() {
+    ARE_FULL.store(true, Ordering::Relaxed);
 }
 
 /// Returns the index plus one of the module, which is added if it is new; 0 if there is no room.

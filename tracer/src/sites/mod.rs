@@ -15,6 +15,10 @@ mod frames;
 #[cfg(target_arch = "x86_64")]
 mod modules;
 #[cfg(target_arch = "x86_64")]
+mod objects;
+#[cfg(target_arch = "x86_64")]
+mod program;
+#[cfg(target_arch = "x86_64")]
 mod python;
 #[cfg(target_arch = "x86_64")]
 mod walk;

@@ -10,8 +10,8 @@
 
 mod lines;
 
-use super::modules::{Object, object_at};
-use super::{frames, walk};
+use super::objects::{Object, object_at};
+use super::{frames, program};
 use crate::memory::{Record, Table};
 use crate::real;
 use std::ops::Range;
@@ -127,7 +127,7 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
     let functions = [b"PyGILState_GetThisThreadState".as_slice(), b"PyThreadState_GetUnchecked"].map(function);
     let [Some(this_thread), Some(running)] = functions else { return };
     let mut words = [[0_u8; 8]; word::COUNT];
-    if !walk::copy(runtime, words.as_flattened_mut()) {
+    if !program::copy(runtime, words.as_flattened_mut()) {
         return;
     }
     let offsets = words.map(u64::from_le_bytes);
@@ -239,7 +239,7 @@ impl Interpreted {
                 return None;
             }
             let (own, chunks) = mapped.split_first_mut()?;
-            *own = stack..walk::stack_end(stack);
+            *own = stack..program::stack_end(stack);
             // SAFETY: as above.
             let mut chunk = unsafe { word_at(state + at(word::CHUNK)) } as usize;
             for mapped in chunks {
@@ -275,7 +275,7 @@ impl Interpreted {
             unsafe { from.copy_to_nonoverlapping(into.as_mut_ptr(), into.len()) };
             return true;
         }
-        walk::copy(address, into)
+        program::copy(address, into)
     }
 
     /// Returns a field of 8 bytes of the structure at `address`.
@@ -308,7 +308,7 @@ impl Interpreted {
         }
         let mut bytes = [0_u8; FRAME_BYTES];
         // SAFETY: a local variable.
-        walk::copy(at, &mut bytes).then(|| unsafe { self.python.frame(bytes.as_ptr().expose_provenance()) })
+        program::copy(at, &mut bytes).then(|| unsafe { self.python.frame(bytes.as_ptr().expose_provenance()) })
     }
 
     /// Stores a text of the interpreter (PyUnicodeObject, compact) as UTF-8, cut off at the end of `into`; returns its length in bytes.
@@ -400,7 +400,7 @@ impl Interpreted {
             return None;
         }
         let Some((module, function)) = frames::function(path, name) else {
-            walk::no_room();
+            frames::no_room();
             return None;
         };
         Some(Place { module, address: script_address(function, line), is_import: path.starts_with(OF_IMPORTS) })

@@ -4,38 +4,29 @@
 #![expect(unsafe_code, reason = "process_vm_readv(2), caches in static pointers")]
 
 use super::cache::{Cache, OUTER, Offsets, Seen, look, remember};
-use super::modules::{Modules, Says, User, object_at};
-use super::{Site, frames, python};
+use super::modules::{Modules, Says, User};
+use super::objects::object_at;
+use super::program::{WINDOW, Window, is_own_stack};
+use super::{Site, frames, objects, program, python};
 use crate::notes::Note;
-use crate::sys::syscall;
 use crate::tls::Thread;
-use crate::{errno, process, real, stack, sys, tls};
+use crate::{errno, process, stack, sys};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64};
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use trace_format::meta::FrameDef;
 
 /// Maximum number of frames of a call stack. Outer frames of a deeper stack are left out.
 const MOST_DEPTH: usize = 64;
-/// Number of bytes of the stack that are read at once: a page, since a read ends where nothing is mapped.
-const WINDOW: usize = 4096;
-
 /// Lowest return address; the kernel maps no code below (vm.mmap_min_addr).
 const LOWEST: u64 = 4096;
 
 type Rules = CacheX86_64<MustNotAllocateDuringUnwind>;
 
-/// True once there is no room for further frames, or functions of scripts.
-static IS_FULL: AtomicBool = AtomicBool::new(false);
-/// True once the kernel has refused to read this process's own memory by process_vm_readv(2).
-static IS_REFUSED: AtomicBool = AtomicBool::new(false);
-/// End of the main thread's stack, looked up at the start: dlsym(3) takes locks.
-static STACK_END: AtomicUsize = AtomicUsize::new(0);
-
 /// Looks up what walks need. Called from the library's constructor.
 pub(super) fn prepare() -> bool {
-    STACK_END.store(real::stack_end().addr(), Ordering::Relaxed);
-    super::modules::prepare()
+    program::prepare();
+    objects::prepare()
 }
 
 /// Number of rule caches: of threads that walk their stacks at the same time, others make one for a single walk.
@@ -57,7 +48,7 @@ pub(super) fn site(thread: &Thread, cache: &Cache, python: u64, [address, at, fr
     if sys::is_shut() || !process::is_own() {
         return known.unwrap_or(0);
     }
-    if IS_FULL.load(Ordering::Relaxed) || IS_REFUSED.load(Ordering::Relaxed) {
+    if frames::are_full() || program::is_refused() {
         Note::Site.count();
         return known.unwrap_or(0);
     }
@@ -102,7 +93,7 @@ fn walk(user: &User, address: usize, at: usize, frame: usize) -> Option<(Site, O
             None => Err(address),
         };
         match (walked, modules) {
-            (Ok(_), _) if IS_REFUSED.load(Ordering::Relaxed) => return None,
+            (Ok(_), _) if program::is_refused() => return None,
             (Ok(depth), Some(modules)) => return site_of(modules, at, frames.get(..depth)?),
             (Err(changed), _) if user.learn(changed) => {}
             _ => return None,
@@ -121,7 +112,7 @@ fn walk_by(
     [address, at, frame]: [usize; 3],
     into: &mut [(u64, usize)],
 ) -> Result<usize, usize> {
-    let mut window = Window { start: 0, length: 0, bytes: [0; WINDOW] };
+    let mut window = Window::new();
     let mut read = |address: u64| window.word(address as usize).ok_or(());
     let mut registers = UnwindRegsX86_64::new(address as u64, at as u64 + 8, frame as u64);
     let mut next = address as u64;
@@ -152,7 +143,7 @@ fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Sit
     let mut caller = 0;
     for (module, address) in scripts.iter().rev().map(|place| (place.module, place.address)).chain(native) {
         let Some(site) = frames::frame(FrameDef { caller, module, address }) else {
-            no_room();
+            frames::no_room();
             return None;
         };
         caller = site;
@@ -186,45 +177,6 @@ fn site_of(modules: &Modules, at: usize, frames: &[(u64, usize)]) -> Option<(Sit
     Some((caller, outer))
 }
 
-/// Returns the address at which the calling thread's own stack ends, if its stack pointer `at` is on that stack.
-pub(super) fn stack_end(at: usize) -> usize {
-    let end = STACK_END.load(Ordering::Relaxed);
-    if (at..at.saturating_add(OF_MAIN)).contains(&end) { end } else { tls::number() }
-}
-
-/// Maximum distance to the end of a stack at which it is looked for, in pages.
-const MOST_PAGES: usize = 256;
-
-/// Bytes below the end of the main thread's stack that belong to the stack: Linux keeps 128 MiB free of other mappings (arch/x86/mm/mmap.c,
-/// MIN_GAP).
-const OF_MAIN: usize = 64 << 20;
-
-/// True if `at` and `to`, a higher address, lie on the calling thread's own stack, which stays mapped while the thread runs. Coroutines may
-/// have stacks that come and go.
-fn is_own_stack(at: usize, to: usize) -> bool {
-    let end = STACK_END.load(Ordering::Relaxed);
-    if (at..at.saturating_add(OF_MAIN)).contains(&end) {
-        return to < end;
-    }
-    // The C library keeps the block at the end of the stack of a thread that it has made, behind a stack without holes.
-    let end = tls::number();
-    let pages = (end / WINDOW).wrapping_sub(at / WINDOW);
-    if to >= end || pages > MOST_PAGES {
-        return false;
-    }
-    let part = |page: usize| libc::iovec {
-        iov_base: std::ptr::with_exposed_provenance_mut(at.max((at / WINDOW + page) * WINDOW)),
-        iov_len: 1,
-    };
-    let parts: [libc::iovec; MOST_PAGES] = std::array::from_fn(part);
-    let mut bytes = [0_u8; MOST_PAGES];
-    let into = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: pages };
-    // SAFETY: writes a byte for each page of the stack; reads of unmapped addresses fail.
-    let read =
-        unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, parts.as_ptr(), pages, 0) };
-    usize::try_from(read) == Ok(pages)
-}
-
 /// Lends a cache of unwind rules to `work`.
 fn with_rules<T>(work: impl FnOnce(&mut Rules) -> T) -> T {
     let kept = RULES.iter().find_map(|place| {
@@ -246,65 +198,6 @@ fn with_rules<T>(work: impl FnOnce(&mut Rules) -> T) -> T {
         drop(unsafe { Box::from_raw(rules) });
     }
     result
-}
-
-/// Part of the program's stack that was read last.
-struct Window {
-    start: usize,
-    length: usize,
-    bytes: [u8; WINDOW],
-}
-
-impl Window {
-    /// Returns the word at `address`; `None` if nothing is mapped there.
-    fn word(&mut self, address: usize) -> Option<u64> {
-        let read = address.checked_sub(self.start).filter(|at| at.saturating_add(8) <= self.length);
-        let at = match read {
-            Some(at) => at,
-            None => self.read(address).map(|()| 0)?,
-        };
-        self.bytes.get(at..)?.first_chunk().copied().map(u64::from_le_bytes)
-    }
-
-    fn read(&mut self, address: usize) -> Option<()> {
-        // Two parts, each in a page of its own: the kernel reads whole parts only, until one fails.
-        let here = WINDOW - address % WINDOW;
-        let address = std::ptr::with_exposed_provenance_mut::<libc::c_void>(address);
-        let from = [
-            libc::iovec { iov_base: address, iov_len: here },
-            libc::iovec { iov_base: address.wrapping_byte_add(here), iov_len: WINDOW - here },
-        ];
-        let into = libc::iovec { iov_base: self.bytes.as_mut_ptr().cast(), iov_len: WINDOW };
-        let parts = if here < WINDOW { 2 } else { 1 };
-        // SAFETY: writes at most `WINDOW` bytes into the window; reads of unmapped addresses fail.
-        let read =
-            unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, from.as_ptr(), parts, 0) };
-        if read < 0 && errno::save().value() != libc::EFAULT {
-            IS_REFUSED.store(true, Ordering::Relaxed);
-        }
-        (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
-        (self.length >= 8).then_some(())
-    }
-}
-
-/// Ends the recording of new call sites, since there is no room.
-pub(super) fn no_room() {
-    IS_FULL.store(true, Ordering::Relaxed);
-}
-
-/// Copies memory of this process; returns false if some of it is not mapped, or if the kernel refuses. Preserves errno.
-pub(super) fn copy(from: usize, into: &mut [u8]) -> bool {
-    if sys::is_shut() || IS_REFUSED.load(Ordering::Relaxed) {
-        return false;
-    }
-    let errno = errno::save();
-    let base = std::ptr::with_exposed_provenance_mut(from);
-    let (from, iov_len) = (libc::iovec { iov_base: base, iov_len: into.len() }, into.len());
-    let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len };
-    // SAFETY: writes at most as many bytes as `into` has; reads of unmapped addresses fail.
-    let read = unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const to, 1, &raw const from, 1, 0) };
-    errno.restore();
-    usize::try_from(read) == Ok(iov_len)
 }
 
 /// Forgets, in a forked child, what its parent's threads were doing, and memory that its parent has allocated.

@@ -84,7 +84,8 @@ codes! {
     READ_MODIFY_WRITE = "DXT-V007",
         "Small reads only complete blocks of which writes change a part.",
         "Reported if a process, on a file of > 4 KiB and not inside MPI-IO, makes (1) >= 4 writes; (2) 0.8 to 2.2 reads \
-         of < block_bytes per write; (3) no larger reads. Saving: time of these reads.",
+         of < block_bytes per write; (3) no larger reads; and (4) reads and writes of the file alternate: by its counters, \
+         half_share of them, or else in the same time windows. Saving: time of these reads.",
         "Write whole blocks: align offsets and lengths to the file system's blocks or stripes (H5Pset_alignment), or keep blocks in memory.",
         "own rule: a partial block must be read before it is written";
     HDF5_METADATA = "DXT-V010",

@@ -4,11 +4,13 @@ use crate::cube::{Cell, Cube};
 use crate::findings::Code;
 use crate::model::{Class, FileId, ProcessId};
 use crate::replay::Savings;
+use crate::shared::profiles;
 use crate::shared::totals::add;
 use crate::thresholds::fixed::PAGE_BYTES;
 use crate::topics::causes::claim::Claim;
 use crate::words::shape as words;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use trace_format::op::Layer;
 
 /// Returns one claim (finding with its saving) about all files in which writes of parts of blocks need reads first (read-modify-write).
 #[must_use]
@@ -30,18 +32,57 @@ struct Filling {
     savings: Savings,
 }
 
-/// Finds pairs of process and file with about one or two small reads per write and no larger reads; `None` if there are none.
+/// Small reads and writes of each process and file by time window.
+type Windows = BTreeMap<(ProcessId, FileId), BTreeMap<u16, (u64, u64)>>;
+
+/// Returns the files on which reads and writes alternate: a file that is written first and then read is not read to be written.
+fn alternating(cube: &Cube<'_>, windows: &Windows) -> BTreeSet<FileId> {
+    let profiles = profiles::counted(cube.run);
+    let mut of: BTreeMap<FileId, (u64, u64, u64)> = BTreeMap::new();
+    for ((_, file), all) in windows {
+        let sums = of.entry(*file).or_default();
+        for (reads, writes) in all.values() {
+            add(&mut sums.0, *reads);
+            add(&mut sums.1, *writes);
+            add(&mut sums.2, (*reads).min(*writes));
+        }
+    }
+    let half = cube.run.thresholds.half_share;
+    let is = |(file, (reads, writes, together)): (FileId, (u64, u64, u64))| {
+        let counted = profiles.get(&(file, Layer::Posix));
+        let counted = counted.filter(|of| of.accesses as f64 >= half * reads.saturating_add(writes) as f64);
+        // Counters say how often reads and writes followed each other; without them, both lie in the same time windows.
+        let pairs = counted.map_or(together, |of| of.switches);
+        (pairs as f64 >= half * reads.min(writes) as f64).then_some(file)
+    };
+    of.into_iter().filter_map(is).collect()
+}
+
+/// Finds pairs of process and file with about one or two small reads per write that alternate with writes, and no larger reads; `None` if there are none.
 fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();
+    let mut windows = Windows::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {
         let reaches = until.entry(cell.file).or_default();
         *reaches = (*reaches).max(cell.sums.range.1);
         let sums = of.entry((cell.process, cell.file)).or_default();
         match cell.class {
-            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => add(&mut sums.0, cell.sums.calls),
+            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => {
+                add(&mut sums.0, cell.sums.calls);
+                add(
+                    &mut windows.entry((cell.process, cell.file)).or_default().entry(cell.slot).or_default().0,
+                    cell.sums.calls,
+                );
+            }
             Class::Read => add(&mut sums.2, cell.sums.calls),
-            Class::Write => add(&mut sums.1, cell.sums.calls),
+            Class::Write => {
+                add(&mut sums.1, cell.sums.calls);
+                add(
+                    &mut windows.entry((cell.process, cell.file)).or_default().entry(cell.slot).or_default().1,
+                    cell.sums.calls,
+                );
+            }
             _ => {}
         }
     }
@@ -51,6 +92,9 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
             && *writes >= 4
             && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
     });
+    windows.retain(|place, _| of.contains_key(place));
+    let alternating = alternating(cube, &windows);
+    of.retain(|(_, file), _| alternating.contains(file));
     let (reads, writes) =
         of.values().fold((0_u64, 0_u64), |sum, of| (sum.0.saturating_add(of.0), sum.1.saturating_add(of.1)));
     let is = |cell: &Cell| cell.leaf && cell.class == Class::Read && of.contains_key(&(cell.process, cell.file));
