@@ -9,6 +9,8 @@ use trace_format::meta::{FrameDef, FunctionDef, ModuleDef, SitesDef, StreamSite}
 
 /// Number of lists of frames, by their hash.
 const LISTS: usize = 1 << 11;
+/// Number of lists of functions, by their hash. Static memory counts against RLIMIT_DATA in every process.
+const FUNCTION_LISTS: usize = 1 << 8;
 /// Maximum length of a module's build id that is kept, in bytes: SHA-1, which linkers use, has 20.
 pub(super) const BUILD_ID_BYTES: usize = 32;
 
@@ -42,7 +44,7 @@ static FRAMES: Table<Frame> = Table::new();
 static HEADS: [AtomicU32; LISTS] = [const { AtomicU32::new(0) }; LISTS];
 static MODULES: Table<Module> = Table::new();
 static FUNCTIONS: Table<Function> = Table::new();
-static FUNCTION_HEADS: [AtomicU32; LISTS] = [const { AtomicU32::new(0) }; LISTS];
+static FUNCTION_HEADS: [AtomicU32; FUNCTION_LISTS] = [const { AtomicU32::new(0) }; FUNCTION_LISTS];
 /// Paths of modules, and names of functions.
 static TEXTS: Bytes = Bytes::new();
 
@@ -99,7 +101,7 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
 /// Returns the module (index plus one) and the index of a function of the script at `path`, which are added if they are new; `None` if there is
 /// no room.
 pub(super) fn function(path: &[u8], name: &[u8]) -> Option<(u32, u32)> {
-    let head = &FUNCTION_HEADS[list(hash(hash(0, name), path))];
+    let head = &FUNCTION_HEADS[list(hash(hash(0, name), path)) % FUNCTION_LISTS];
     let is_at = |module: u32| MODULES.get(module as usize - 1).is_some_and(|module| module.path == path);
     let mut new: Option<(u32, &'static [u8])> = None;
     loop {

@@ -35,11 +35,9 @@ const NAME_BYTES: usize = 256;
 const LINES_BYTES: usize = 1 << 16;
 /// Size of the parts in which such a table is read, in bytes.
 const PIECE_BYTES: usize = 256;
-/// Number of low bits of an entry of [`LINES`] that hold the line.
+/// Number of low bits of an entry of [`Lines`] that hold the line.
 const LINE_BITS: u32 = 20;
 const MOST_LINE: u64 = (1 << LINE_BITS) - 1;
-/// Lines that were found last, by the hash of a table of lines and an instruction; the hash's other bits.
-static LINES: [AtomicU64; 1 << 12] = [const { AtomicU64::new(0) }; 1 << 12];
 /// Maximum number of pieces of the interpreter's stack of frames (16 KiB or more each) in which frames are read directly.
 const CHUNKS: usize = 4;
 
@@ -81,8 +79,20 @@ const OWNED_BY_C: u8 = 3;
 /// Key of a call stack without Python frames, in a process with Python.
 const NO_FRAMES: u64 = 1;
 
+/// Lines that were found last, by the hash of a table of lines and an instruction; the hash's other bits. In memory that only a process with an
+/// interpreter takes.
+struct Lines([AtomicU64; 1 << 12]);
+
+// SAFETY: all-zero bits are valid for the numbers.
+unsafe impl Record for Lines {
+    const VALID_WHEN_ZERO: bool = true;
+}
+
+static LINES: Table<Lines> = Table::new();
+
 /// Interpreter whose layout is known.
 struct Python {
+    lines: &'static Lines,
     /// Module that contains the interpreter.
     object: Object,
     /// Address of `_PyRuntime`.
@@ -110,6 +120,7 @@ static AT_START: AtomicUsize = AtomicUsize::new(0);
 /// Called from the library's constructor.
 pub(super) fn prepare() {
     INTERPRETERS.prepare(MOST_INTERPRETERS);
+    LINES.prepare(MOST_INTERPRETERS);
     AT_START.store(real::global!("_PyRuntime").addr(), Ordering::Relaxed);
 }
 
@@ -142,7 +153,10 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
         return;
     }
     let stays = runtime == AT_START.load(Ordering::Relaxed);
-    if let Some((_, python)) = INTERPRETERS.push(Python { object, runtime, stays, this_thread, running, offsets }) {
+    let Some(lines) = LINES.push_zeroed() else { return };
+    if let Some((_, python)) =
+        INTERPRETERS.push(Python { lines, object, runtime, stays, this_thread, running, offsets })
+    {
         PYTHON.store(std::ptr::from_ref(python).cast_mut(), Ordering::Release);
     }
 }
@@ -366,7 +380,8 @@ impl Interpreted {
             let bytes = read(at, &mut piece)?;
             hash = frames::hash(hash, piece.get(..bytes)?);
         }
-        let known = &LINES[hash as usize % LINES.len()];
+        let Lines(lines) = self.python.lines;
+        let known = &lines[hash as usize % lines.len()];
         let found = known.load(Ordering::Relaxed);
         if (found ^ hash) >> LINE_BITS == 0 {
             return Some((found & MOST_LINE) as u32);
