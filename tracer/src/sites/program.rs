@@ -23,10 +23,12 @@ pub(super) fn is_refused() -> bool {
     IS_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Returns the address at which the calling thread's own stack ends, if its stack pointer `at` is on that stack.
-pub(super) fn stack_end(at: usize) -> usize {
+/// Returns the calling thread's own stack from the stack pointer `at` on, which is mapped; empty if `at` is on another stack, such as that of a
+/// signal handler (sigaltstack(2)) or of a coroutine.
+pub(super) fn own_stack(at: usize) -> std::ops::Range<usize> {
     let end = STACK_END.load(Ordering::Relaxed);
-    if (at..at.saturating_add(OF_MAIN)).contains(&end) { end } else { tls::number() }
+    let end = if (at..at.saturating_add(OF_MAIN)).contains(&end) { end } else { tls::number() };
+    if is_own_stack(at, at) { at..end } else { 0..0 }
 }
 
 /// Maximum distance to the end of a stack at which it is looked for, in pages.

@@ -253,7 +253,7 @@ impl Interpreted {
                 return None;
             }
             let (own, chunks) = mapped.split_first_mut()?;
-            *own = stack..program::stack_end(stack);
+            *own = program::own_stack(stack);
             // SAFETY: as above.
             let mut chunk = unsafe { word_at(state + at(word::CHUNK)) } as usize;
             for mapped in chunks {
