@@ -1,7 +1,7 @@
 """Mapping of the analyzer's patterns and finding codes, and of Drishti's codes, to the labels of other people.
 
-Frozen before the analyzer was run on the logs of a set. TraceBench (Lustre, IO500) labels patterns; DIOBench labels the cause that its makers
-built into a run, one or two of eight.
+TraceBench (Lustre, IO500) labels patterns: its mapping was fixed before the first run. DIOBench labels the cause that its makers built into a
+run, one or two of eight: its mapping was settled on the open half of the rows, so only other rows can confirm it.
 """
 
 DIMENSIONS = (

@@ -132,7 +132,9 @@ impl Measured<'_, '_> {
         let of = |reads: bool| {
             let all = self.whole.counters.accesses.iter();
             let all = all.filter(move |row| row.direction == name(reads) && row.calls > 0);
-            all.max_by_key(|row| (row.layer == "POSIX", row.bytes))
+            let most = all.clone().max_by_key(|row| row.bytes)?;
+            let posix = all.filter(|row| row.layer == "POSIX").max_by_key(|row| row.bytes);
+            Some(posix.filter(|row| share(row.bytes, most.bytes) >= self.run.thresholds.half_share).unwrap_or(most))
         };
         let (this, other): (&AccessRow, Option<&AccessRow>) = (of(reads)?, of(!reads));
         let part = |of: fn(&AccessRow) -> u64| share(of(this), of(this).saturating_add(other.map_or(0, of)));
@@ -226,12 +228,17 @@ impl Measured<'_, '_> {
         let kind = match self.processes() {
             _ if part >= least.half_share => Kind::SharedFile,
             _ if files >= least.metadata_min && each < least.small_request_bytes => Kind::SmallFiles,
-            count if count > 1 => Kind::FilePerProcess,
+            count if count > 1 && !self.is_by_one() => Kind::FilePerProcess,
             _ => Kind::OneProcess,
         };
         let sentence = words::sharing(name(reads), kind, part, self.processes(), files, each);
         let amount = Some(if kind == Kind::SmallFiles { files } else { self.processes() });
         Some(Pattern { amount, ..pattern(Aspect::Sharing, Some(name(reads)), kind, part, sentence) })
+    }
+
+    /// True if one process moves nearly all bytes.
+    fn is_by_one(&self) -> bool {
+        self.checked(Code::ONE_RANK).is_some_and(|part| part >= self.run.thresholds.one_rank_share)
     }
 
     fn interface(&self) -> Option<Pattern> {
@@ -276,7 +283,9 @@ impl Measured<'_, '_> {
         };
         let heavy = of_time.is_some_and(|part| part >= least.metadata_share) && enough(Code::METADATA_SHARE)
             || per_open.is_some_and(|each| each <= least.accesses_per_open) && enough(Code::OPEN_PER_ACCESS);
-        let kind = if heavy { Kind::Heavy } else { Kind::Light };
+        // Much time in few calls is neither.
+        let is_light = of_time.is_none_or(|part| part < least.metadata_share);
+        let kind = if heavy { Kind::Heavy } else { Some(Kind::Light).filter(|_| is_light)? };
         let part = of_time.or_else(|| per_open.map(|_| 0.0))?;
         Some(pattern(Aspect::Metadata, None, kind, part, words::metadata(of_time, per_open)))
     }
@@ -291,24 +300,30 @@ impl Measured<'_, '_> {
     fn ranks(&self) -> Option<Pattern> {
         let least = &self.run.thresholds;
         let of_bytes = self.checked(Code::BYTE_IMBALANCE);
-        let of_one = self.checked(Code::ONE_RANK);
         let imbalance = of_bytes.or_else(|| self.of_reduced())?;
         let kind = match imbalance {
-            _ if of_one.is_some_and(|part| part >= least.one_rank_share) => Kind::OneRank,
+            _ if self.is_by_one() => Kind::OneRank,
             imbalance if imbalance > least.straggler_imbalance => Kind::Unbalanced,
             _ => Kind::Balanced,
         };
-        Some(pattern(Aspect::Ranks, None, kind, imbalance, words::ranks(kind, imbalance, self.run.ranks())))
+        Some(pattern(
+            Aspect::Ranks,
+            None,
+            kind,
+            imbalance,
+            words::ranks(kind, imbalance, self.run.ranks(), self.processes()),
+        ))
     }
 
     /// Returns the imbalance of the bytes that ranks move by the program's own calls on the file with most bytes, if one record stands for all
     /// its ranks: by mean, slowest and fastest rank. `None` without such a record, or if most bytes are elsewhere.
     fn of_reduced(&self) -> Option<f64> {
         let spreads = self.run.processes.iter().flat_map(|process| &process.reduction.spreads);
-        let spreads = spreads.filter(|def| def.spread.ranks > 1);
-        // MPI-IO moves bytes by few aggregators, so its own calls come first.
-        let order = |def: &&SpreadDef| (def.spread.bytes.mean as u64, def.layer == Layer::Mpiio);
-        let largest = &spreads.max_by_key(order)?.spread;
+        let spreads: Vec<&SpreadDef> = spreads.filter(|def| def.spread.ranks > 1).collect();
+        // MPI-IO moves the bytes of all ranks by few of them, so what counts are its own calls.
+        let has_mpi_io = spreads.iter().any(|def| def.layer == Layer::Mpiio);
+        let of_ranks = spreads.iter().filter(|def| !has_mpi_io || def.layer == Layer::Mpiio);
+        let largest = &of_ranks.max_by(|a, b| a.spread.bytes.mean.total_cmp(&b.spread.bytes.mean))?.spread;
         let (mean, ranks) = (largest.bytes.mean, f64::from(largest.ranks));
         if mean * ranks < self.moved(None) as f64 * self.run.thresholds.half_share {
             return None;
@@ -318,6 +333,7 @@ impl Measured<'_, '_> {
     }
 
     fn repetition(&self) -> Option<Pattern> {
+        self.accesses(true)?;
         let least = &self.run.thresholds;
         let again = self.checked(Code::REREAD);
         let by_all = self.checked(Code::COMMON_READS);

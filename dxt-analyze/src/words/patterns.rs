@@ -54,7 +54,7 @@ pub(crate) fn sharing(
         Kind::FilePerProcess => {
             format!("{} of the bytes are {done} files that one process uses", percent(1.0 - shared))
         }
-        _ => format!("one process: bytes are {done} {}", units::counted(files, "file")),
+        _ => format!("bytes are {done} {} by one process", units::counted(files, "file")),
     }
 }
 
@@ -90,9 +90,9 @@ pub(crate) fn syncs(per_write: f64) -> String {
     format!("{per_write:.2} syncs per write on the file with most syncs")
 }
 
-/// Formats the imbalance of bytes over `ranks` ranks, 0 to 1.
-pub(crate) fn ranks(kind: Kind, imbalance: f64, ranks: u64) -> String {
-    let ranks = units::counted(ranks, "rank");
+/// Formats the imbalance of bytes over `ranks` ranks, or `processes` processes without ranks, 0 to 1.
+pub(crate) fn ranks(kind: Kind, imbalance: f64, ranks: u64, processes: u64) -> String {
+    let ranks = if ranks > 0 { units::counted(ranks, "rank") } else { units::counted(processes, "process") };
     match kind {
         Kind::OneRank => format!("one of {ranks} moves nearly all bytes"),
         _ => format!("imbalance of the bytes of {ranks}: {} (0 %: equal, 100 %: one moves all)", percent(imbalance)),

@@ -5,6 +5,7 @@
 use crate::findings::{About, Code, Finding};
 use crate::model::{FileId, Run, Within};
 use crate::topics::causes::claim::Claim;
+use crate::topics::checks::file_calls::is_collective;
 use crate::words::shape::{self as words, Role};
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
@@ -16,6 +17,8 @@ pub struct Apart<'a> {
     pub file: FileId,
     /// True if the calls on the file are made inside MPI-IO.
     pub inside: bool,
+    /// True if ranks make collective MPI-IO calls on the file: few of them then move the bytes of all.
+    pub collective: bool,
     /// Statistics over the file's ranks: slowest and fastest rank, means and variances of time and bytes.
     pub spread: &'a Spread,
 }
@@ -56,7 +59,14 @@ pub fn apart(run: &Run) -> Vec<Apart<'_>> {
                 };
                 process.streams.iter().any(|stream| of(&stream))
             };
-            let apart = Apart { file: FileId(def.file), inside: theirs(true), spread: &def.spread };
+            let collective = process.streams.iter().any(|stream| {
+                let op = run.op(stream);
+                stream.file == FileId(def.file)
+                    && op.layer == Some(Layer::Mpiio)
+                    && op.is_data()
+                    && is_collective(op.mode, &op.name)
+            });
+            let apart = Apart { file: FileId(def.file), inside: theirs(true), collective, spread: &def.spread };
             let (slowest, mean) = apart.times();
             if u64::from(def.spread.ranks) >= run.thresholds.several_min
                 && slowest >= mean * run.thresholds.double_ratio
@@ -85,7 +95,10 @@ pub fn beyond_mean_inside(run: &Run) -> f64 {
 pub fn claims(run: &Run) -> Vec<Claim> {
     let least = &run.thresholds;
     let is_aggregator = |apart: &Apart<'_>| {
-        apart.inside && apart.part() < least.nearly_all_share && apart.is_by_bytes(least.double_ratio)
+        apart.inside
+            && apart.collective
+            && apart.part() < least.nearly_all_share
+            && apart.is_by_bytes(least.double_ratio)
     };
     apart(run).iter().filter(|apart| !is_aggregator(apart)).map(|apart| claim(run, apart)).collect()
 }
