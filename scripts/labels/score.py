@@ -137,7 +137,7 @@ def labelled_logs(folder, options, out):
         if not labels:
             continue
         truth = {mapping.TRACEBENCH[label] for label in labels}
-        empty += not result["patterns"]
+        empty += not any(one["aspect"] == "size" for one in result["patterns"])
         patterns = mapping.labels_of(result["patterns"])
         by_label.add(labels, patterns)
         said["patterns"].add(truth, {mapping.TRACEBENCH[label] for label in patterns})

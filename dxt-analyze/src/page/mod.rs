@@ -150,7 +150,7 @@ pub(crate) fn make(run: &Run, options: &Options, tiles: bool) -> Result<Page> {
     let found = topics::whole(&job)?;
     let (verdict, mut sections) =
         rayon::join(|| verdict::verdict(&found), || if options.draw { found.sections() } else { Vec::new() });
-    let patterns = patterns::of(run, &found, &verdict);
+    let patterns = patterns::of(&job, &found, &verdict);
     if options.draw && !patterns.is_empty() {
         sections.insert(0, patterns::section(&patterns));
     }

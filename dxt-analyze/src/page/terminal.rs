@@ -24,7 +24,8 @@ pub(super) fn view(verdict: &Verdict, patterns: &[Pattern], names: &Names) -> Vi
         true => vec![format!("{}.", verdict.lead)],
         false => vec![format!("{}:", verdict.lead), format!("  {}", words::ledger(verdict))],
     }));
-    let in_short = crate::words::patterns::in_short(patterns).map(|words| format!("The I/O is {words}."));
+    let in_short =
+        crate::words::patterns::in_short(patterns).map(|words| format!("I/O that reaches the file system: {words}."));
     parts.push(Part::Lines(std::iter::once(names.short(&verdict.sentence)).chain(in_short).collect()));
     parts.push(Part::Table(findings(verdict, names)));
     let cards: Vec<Finding> = words::on_cards(verdict).into_iter().map(|weighed| card(weighed, names)).collect();

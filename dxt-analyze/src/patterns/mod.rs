@@ -15,18 +15,22 @@ use crate::model::Run;
 use crate::shared::ratio::{share, share_if_any};
 use crate::sum::Sum;
 use crate::topics::Whole;
+use crate::topics::checks::balance::imbalance_of;
 use crate::topics::checks::file_calls::is_collective;
-use crate::topics::checks::result::Amount;
+use crate::topics::checks::result::Verdict::Finding;
+use crate::topics::checks::result::{Amount, Checked};
 use crate::topics::counters::result::AccessRow;
+use crate::topics::report::Job;
 use crate::topics::verdict::Verdict;
 use crate::words::patterns as words;
+use rustc_hash::FxHashMap;
 use trace_format::counters::SIZE_BOUNDS;
 use trace_format::meta::SpreadDef;
 use trace_format::op::{Layer, OpClass};
 
 /// Returns the patterns of a run, in the order of [`Aspect`].
-pub(crate) fn of(run: &Run, whole: &Whole<'_>, verdict: &Verdict) -> Vec<Pattern> {
-    let mut all = Vec::new();
+pub(crate) fn of(job: &Job<'_>, whole: &Whole<'_>, verdict: &Verdict) -> Vec<Pattern> {
+    let (run, mut all) = (job.run, Vec::new());
     let measured = Measured { run, whole };
     all.extend(measured.metadata());
     all.extend(measured.syncs());
@@ -40,7 +44,7 @@ pub(crate) fn of(run: &Run, whole: &Whole<'_>, verdict: &Verdict) -> Vec<Pattern
         all.extend(measured.alignment());
         all.extend(measured.interface());
         all.extend(measured.ranks());
-        all.extend(targets::pattern_of(run, whole));
+        all.extend(targets::pattern_of(job, whole));
         all.extend(measured.repetition());
     }
     all.sort_by_key(|pattern| pattern.aspect as u8);
@@ -117,10 +121,18 @@ struct Measured<'a, 'w> {
 }
 
 impl Measured<'_, '_> {
+    fn check(&self, code: Code) -> Option<&Checked> {
+        self.whole.checks.result.checks.iter().find(|row| row.code == code)
+    }
+
+    /// True if a check has found what it looks for.
+    fn is_found(&self, code: Code) -> bool {
+        self.check(code).is_some_and(|row| row.verdict == Finding)
+    }
+
     /// Returns the value that a check has measured; `None` if the check did not apply.
     fn checked(&self, code: Code) -> Option<f64> {
-        let row = self.whole.checks.result.checks.iter().find(|row| row.code == code)?;
-        match row.measured? {
+        match self.check(code)?.measured? {
             Amount::Ratio(value) | Amount::PerSecond(value) => Some(value),
             Amount::Count(value) | Amount::Bytes(value) | Amount::Ns(value) => Some(value as f64),
         }
@@ -145,22 +157,29 @@ impl Measured<'_, '_> {
         (most >= 1.0 - self.run.thresholds.nearly_all_share).then_some(this)
     }
 
-    /// Returns the bytes that the program moved by its own calls through one layer, or through all.
-    fn moved(&self, layer: Option<&str>) -> u64 {
-        let rows = self.whole.counters.bandwidths.iter();
-        let rows = rows.filter(|row| row.called_by == "program" && row.op != "all");
-        let rows = rows.filter(|row| layer.is_none_or(|layer| row.layer == layer));
-        rows.map(|row| row.sum.bytes).sum::<Sum>().get()
+    /// Returns the bytes of the layer that moved most, by the program's calls or inside of others: a library's bytes move again in its system calls.
+    fn moved(&self) -> u64 {
+        let mut layers: FxHashMap<&str, Sum> = FxHashMap::default();
+        for row in &self.whole.counters.accesses {
+            *layers.entry(&row.layer).or_default() += row.bytes;
+        }
+        layers.values().map(|bytes| bytes.get()).max().unwrap_or(0)
+    }
+
+    /// Returns the bytes of the program's own calls; `None` if they are next to nothing beside those of libraries, as if `--layer` leaves them out.
+    fn own(&self) -> Option<u64> {
+        let own = self.whole.counters.sharing.iter().map(|row| row.bytes).sum::<Sum>().get();
+        let least = &self.run.thresholds;
+        (own >= least.traffic_min_bytes || share(own, self.moved()) >= 1.0 - least.nearly_all_share).then_some(own)
     }
 
     /// True if the job's reads and writes are worth describing: false if they move next to nothing beside more metadata calls.
     fn moves_data(&self) -> bool {
-        let calls = |kind: &str| {
-            let rows =
-                self.whole.counters.sharing.iter().filter(|row| (row.kind == "metadata") == (kind == "metadata"));
+        let calls = |is_data: bool| {
+            let rows = self.whole.counters.sharing.iter().filter(|row| (row.kind != "metadata") == is_data);
             rows.map(|row| row.calls).sum::<Sum>().get()
         };
-        self.moved(None) >= self.run.thresholds.traffic_min_bytes || calls("data") >= calls("metadata")
+        self.moved() >= self.run.thresholds.traffic_min_bytes || calls(true) >= calls(false)
     }
 
     fn processes(&self) -> u64 {
@@ -175,14 +194,16 @@ impl Measured<'_, '_> {
         let bins = row.sizes.iter().zip(SIZE_BOUNDS).filter(|(_, bound)| *bound < least.small_request_bytes);
         let few = share(bins.map(|(count, _)| *count).sum::<Sum>().get(), row.calls) <= least.small_share;
         let part = of_check.unwrap_or(if mean < least.small_request_bytes { 1.0 } else { 0.0 });
+        // Requests of nearly the limit, such as those of a large array without its header, are not small.
+        let is_close =
+            part >= least.half_share && few && mean as f64 >= least.small_request_bytes as f64 * least.nearly_all_share;
         let kind = match part {
-            // Requests of nearly the limit, such as those of a large array without its header, are not small.
-            _ if mean as f64 >= least.small_request_bytes as f64 * least.nearly_all_share && few => Kind::Large,
+            _ if is_close => Kind::Large,
             part if part >= least.half_share => Kind::Small,
             part if part > least.small_share => Kind::Mixed,
             _ => Kind::Large,
         };
-        let sentence = words::size(name(reads), kind, row.calls, mean, part, least.small_request_bytes);
+        let sentence = words::size(name(reads), row.calls, mean, (part, least.small_request_bytes), is_close);
         Some(Pattern { amount: Some(mean), ..pattern(Aspect::Size, Some(name(reads)), kind, part, sentence) })
     }
 
@@ -242,12 +263,15 @@ impl Measured<'_, '_> {
     }
 
     fn interface(&self) -> Option<Pattern> {
-        let all = self.moved(None);
-        let layers = [("POSIX", Kind::Posix), ("STDIO", Kind::Streams), ("MPIIO", Kind::MpiIo), ("HDF5", Kind::Hdf5)];
-        let of = |name: &'static str| self.moved(Some(name));
-        let (layer, kind) = layers.into_iter().max_by_key(|(name, _)| of(name)).filter(|_| all > 0)?;
-        let part = share(of(layer), all);
-        let ranks = self.run.ranks();
+        let layers = [("HDF5", Kind::Hdf5), ("MPIIO", Kind::MpiIo), ("STDIO", Kind::Streams), ("POSIX", Kind::Posix)];
+        let rows = || self.whole.counters.bandwidths.iter().filter(|row| row.called_by == "program" && row.op != "all");
+        let of = |layer: &str| rows().filter(|row| row.layer == layer).map(|row| row.sum.bytes).sum::<Sum>().get();
+        // Logs do not say which calls HDF5 makes, so its bytes may count again as those of another layer.
+        let all = self.own()?.max(1);
+        let outer = layers.iter().find(|(layer, _)| share(of(layer), all) >= self.run.thresholds.half_share);
+        let most = layers.iter().max_by_key(|(layer, _)| of(layer)).filter(|(layer, _)| of(layer) > 0);
+        let (layer, kind) = outer.or(most).copied()?;
+        let (part, ranks) = (share(of(layer), all), self.run.ranks());
         let mut out = pattern(Aspect::Interface, None, kind, part, words::interface(layer, part, all, ranks));
         // Several ranks that move data without a parallel library leave it to the file system to order their requests.
         out.notable |= ranks > 1 && kind == Kind::Posix;
@@ -274,15 +298,9 @@ impl Measured<'_, '_> {
 
     fn metadata(&self) -> Option<Pattern> {
         let least = &self.run.thresholds;
-        let checks = &self.whole.checks.result.checks;
         let of_time = self.checked(Code::METADATA_SHARE);
         let per_open = self.checked(Code::OPEN_PER_ACCESS);
-        let enough = |code: Code| {
-            let also = checks.iter().find(|row| row.code == code).and_then(|row| row.also.clone());
-            also.is_some_and(|also| matches!(also.measured, Amount::Count(count) if count >= least.metadata_min))
-        };
-        let heavy = of_time.is_some_and(|part| part >= least.metadata_share) && enough(Code::METADATA_SHARE)
-            || per_open.is_some_and(|each| each <= least.accesses_per_open) && enough(Code::OPEN_PER_ACCESS);
+        let heavy = self.is_found(Code::METADATA_SHARE) || self.is_found(Code::OPEN_PER_ACCESS);
         // Much time in few calls is neither.
         let is_light = of_time.is_none_or(|part| part < least.metadata_share);
         let kind = if heavy { Kind::Heavy } else { Some(Kind::Light).filter(|_| is_light)? };
@@ -292,13 +310,13 @@ impl Measured<'_, '_> {
 
     fn syncs(&self) -> Option<Pattern> {
         let per_write = self.checked(Code::SYNC_PER_WRITE)?;
-        let found = self.whole.checks.result.findings.iter().any(|finding| finding.code == Code::SYNC_PER_WRITE);
-        let kind = if found { Kind::Frequent } else { Kind::Rare };
+        let kind = if self.is_found(Code::SYNC_PER_WRITE) { Kind::Frequent } else { Kind::Rare };
         Some(pattern(Aspect::Syncs, Some("write"), kind, per_write.min(1.0), words::syncs(per_write)))
     }
 
     fn ranks(&self) -> Option<Pattern> {
         let least = &self.run.thresholds;
+        self.own()?;
         let of_bytes = self.checked(Code::BYTE_IMBALANCE);
         let imbalance = of_bytes.or_else(|| self.of_reduced())?;
         let kind = match imbalance {
@@ -324,12 +342,12 @@ impl Measured<'_, '_> {
         let has_mpi_io = spreads.iter().any(|def| def.layer == Layer::Mpiio);
         let of_ranks = spreads.iter().filter(|def| !has_mpi_io || def.layer == Layer::Mpiio);
         let largest = &of_ranks.max_by(|a, b| a.spread.bytes.mean.total_cmp(&b.spread.bytes.mean))?.spread;
-        let (mean, ranks) = (largest.bytes.mean, f64::from(largest.ranks));
-        if mean * ranks < self.moved(None) as f64 * self.run.thresholds.half_share {
+        let mean = largest.bytes.mean;
+        if mean * f64::from(largest.ranks) < self.moved() as f64 * self.run.thresholds.half_share {
             return None;
         }
         let most = largest.slowest.bytes.max(largest.fastest.bytes) as f64;
-        (mean > 0.0 && most > 0.0).then(|| ((most - mean) / most * ranks / (ranks - 1.0)).clamp(0.0, 1.0))
+        (most > 0.0).then(|| imbalance_of(most, mean, largest.ranks.into()).clamp(0.0, 1.0))
     }
 
     fn repetition(&self) -> Option<Pattern> {

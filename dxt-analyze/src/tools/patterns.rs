@@ -53,7 +53,7 @@ pub fn patterns(args: &Args) -> Result<Patterns> {
     let job = Job::new(&run, &options)?;
     let found = crate::topics::whole(&job)?;
     let verdict = verdict(&found);
-    let patterns = of(&run, &found, &verdict);
+    let patterns = of(&job, &found, &verdict);
     Ok(Patterns { sentence: verdict.sentence, patterns, complete: found.summary.missing.complete })
 }
 

@@ -4,13 +4,17 @@ use super::checks::percent;
 use crate::findings::pattern::{Kind, Pattern};
 use crate::text::units;
 
-/// Formats the size of `calls` reads or writes of `mean` bytes on average, of which `small` (0 to 1) are below `limit` bytes.
-pub(crate) fn size(operation: &'static str, kind: Kind, calls: u64, mean: u64, small: f64, limit: u64) -> String {
+/// Formats the size of `calls` reads or writes of `mean` bytes on average, of which a share (0 to 1) are below a limit, bytes, but close to it if
+/// `is_close`.
+pub(crate) fn size(
+    operation: &'static str,
+    calls: u64,
+    mean: u64,
+    (below, limit): (f64, u64),
+    is_close: bool,
+) -> String {
     let (calls, limit) = (units::counted(calls, operation), units::bytes(limit));
-    let rest = match kind {
-        Kind::Large if small >= 0.5 => format!("close to {limit}"),
-        _ => format!("{} below {limit}", percent(small)),
-    };
+    let rest = if is_close { format!("close to {limit}") } else { format!("{} below {limit}", percent(below)) };
     format!("{calls} of {} on average, {rest}", units::bytes(mean))
 }
 
@@ -30,9 +34,7 @@ pub(crate) fn order(operation: &'static str, kind: Kind, random: f64, consecutiv
 
 /// Formats the number of reads and writes that do not begin at a stripe or block boundary.
 pub(crate) fn alignment(unaligned: u64, known: u64) -> String {
-    let of = units::counted(known, "read or write");
-    let of = of.replace("read or writes", "reads and writes");
-    format!("{} of {of} begin off a stripe or block boundary", units::count(unaligned))
+    format!("{} of {} begin off a stripe or block boundary", units::count(unaligned), units::accesses(known))
 }
 
 /// Formats how many processes use the files with most bytes. `each`: bytes per file, on average.
@@ -113,7 +115,7 @@ pub(crate) fn repetition(kind: Kind, share: f64) -> String {
     }
 }
 
-/// Formats the patterns of the reads and writes: `small, random reads of shared files; large, consecutive writes of a file per process`.
+/// Formats the patterns of the reads and writes that reach the file system: `small, random reads of shared files by collective MPI-IO`.
 /// `None` without any.
 pub(crate) fn in_short(patterns: &[Pattern]) -> Option<String> {
     let all: Vec<String> = ["read", "write"].into_iter().filter_map(|of| in_short_of(patterns, of)).collect();
@@ -128,12 +130,13 @@ fn in_short_of(patterns: &[Pattern], operation: &'static str) -> Option<String> 
     let order = [(Kind::Consecutive, "consecutive"), (Kind::Strided, "strided"), (Kind::Random, "random")];
     let form = [(Kind::Independent, "independent"), (Kind::Collective, "collective")];
     let first = |of: &[(Kind, &'static str)]| of.iter().find(|(kind, _)| has(*kind)).map(|(_, word)| *word);
-    let words: Vec<&str> = [first(&size), first(&order), first(&form)].into_iter().flatten().collect();
+    let words: Vec<&str> = [first(&size), first(&order)].into_iter().flatten().collect();
     let files = match () {
         () if has(Kind::SharedFile) => " of shared files",
         () if has(Kind::FilePerProcess) => " of a file per process",
         () if has(Kind::SmallFiles) => " of small files",
         () => "",
     };
-    (!words.is_empty()).then(|| format!("{} {operation}s{files}", words.join(", ")))
+    let form = first(&form).map(|form| format!(" by {form} MPI-IO")).unwrap_or_default();
+    (!words.is_empty()).then(|| format!("{} {operation}s{files}{form}", words.join(", ")))
 }

@@ -472,6 +472,11 @@ fn the_slowest_rank_of_a_record_of_all_ranks_is_a_cause() {
     let slow = first_finding_of_all_ranks(6.0, all / 8.0, 0.5, all, false);
     assert!(slow["code"] == "DXT-C015" && (4.0..5.5).contains(&saves(&slow)), "{slow}");
     assert!(has(&slow, &json!({ "rank": 5, "file": FILE })), "{slow}");
+    // One of several aggregators moves four times the mean bytes, in four times the mean time; one as slow with fewer bytes is an outlier.
+    let several = first_finding_of_all_ranks(4.0, all / 2.0, 4.0 / 7.0, all, true);
+    assert!(several["code"] != "DXT-C015", "{several}");
+    let slow = first_finding_of_all_ranks(4.0, all / 8.0, 4.0 / 7.0, all, true);
+    assert!(slow["code"] == "DXT-C015", "{slow}");
     let even = first_finding_of_all_ranks(0.6, all / 8.0, 0.5, all, false);
     assert!(even.is_null(), "{even}");
 }

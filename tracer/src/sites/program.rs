@@ -23,12 +23,11 @@ pub(super) fn is_refused() -> bool {
     IS_REFUSED.load(Ordering::Relaxed)
 }
 
-/// Returns the calling thread's own stack from the stack pointer `at` on, which is mapped; empty if `at` is on another stack, such as that of a
-/// signal handler (sigaltstack(2)) or of a coroutine.
-pub(super) fn own_stack(at: usize) -> std::ops::Range<usize> {
+/// Returns the main thread's stack from the stack pointer `at` on, which is mapped; empty if `at` is on another stack: of another thread, of a
+/// signal handler (sigaltstack(2)), of a coroutine.
+pub(super) fn main_stack(at: usize) -> std::ops::Range<usize> {
     let end = STACK_END.load(Ordering::Relaxed);
-    let end = if (at..at.saturating_add(OF_MAIN)).contains(&end) { end } else { tls::number() };
-    if is_own_stack(at, at) { at..end } else { 0..0 }
+    if (at..at.saturating_add(OF_MAIN)).contains(&end) { at..end } else { 0..0 }
 }
 
 /// Maximum distance to the end of a stack at which it is looked for, in pages.
@@ -41,9 +40,9 @@ const OF_MAIN: usize = 64 << 20;
 /// True if `at` and `to`, a higher address, lie on the calling thread's own stack, which stays mapped while the thread runs. Coroutines may
 /// have stacks that come and go.
 pub(super) fn is_own_stack(at: usize, to: usize) -> bool {
-    let end = STACK_END.load(Ordering::Relaxed);
-    if (at..at.saturating_add(OF_MAIN)).contains(&end) {
-        return to < end;
+    let main = main_stack(at);
+    if !main.is_empty() {
+        return to < main.end;
     }
     // The C library keeps the block at the end of the stack of a thread that it has made, behind a stack without holes.
     let end = tls::number();
@@ -99,9 +98,7 @@ impl Window {
         // SAFETY: writes at most `WINDOW` bytes into the window; reads of unmapped addresses fail.
         let read =
             unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const into, 1, from.as_ptr(), parts, 0) };
-        if read < 0 && errno::save().value() != libc::EFAULT {
-            IS_REFUSED.store(true, Ordering::Relaxed);
-        }
+        note_refusal(read as isize);
         (self.start, self.length) = (address.addr(), usize::try_from(read).unwrap_or(0));
         (self.length >= 8).then_some(())
     }
@@ -118,6 +115,14 @@ pub(super) fn copy(from: usize, into: &mut [u8]) -> bool {
     let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len };
     // SAFETY: writes at most as many bytes as `into` has; reads of unmapped addresses fail.
     let read = unsafe { syscall!(libc::SYS_process_vm_readv, process::id(), &raw const to, 1, &raw const from, 1, 0) };
+    note_refusal(read as isize);
     errno.restore();
     usize::try_from(read) == Ok(iov_len)
+}
+
+/// Notes if a read of this process's own memory has failed for another reason than that nothing is mapped.
+fn note_refusal(read: isize) {
+    if read < 0 && errno::save().value() != libc::EFAULT {
+        IS_REFUSED.store(true, Ordering::Relaxed);
+    }
 }

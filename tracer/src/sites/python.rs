@@ -5,17 +5,17 @@
 //!
 //! Reads cannot end the program. A thread that has released the interpreter's lock, as for nearly all I/O, runs no Python code: its frames, and the
 //! code objects that they own, stay as they are. Other threads may be in a signal handler that has interrupted the interpreter at any instruction:
-//! they read the stack of frames and their own C stack, which are mapped, and all else by process_vm_readv(2).
+//! they read the stack of frames and the main thread's C stack, which are mapped, and all else by process_vm_readv(2).
 #![expect(unsafe_code, reason = "structures of the interpreter, a C function")]
 
 mod lines;
 
+use super::cache::GENERATION;
 use super::objects::{Object, object_at};
 use super::{frames, program};
 use crate::memory::{Record, Table};
-use crate::real;
 use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use trace_format::meta::script_address;
 
 /// Maximum number of Python frames of a call stack. Outer frames of a deeper stack are left out.
@@ -97,7 +97,7 @@ struct Python {
     object: Object,
     /// Address of `_PyRuntime`.
     runtime: usize,
-    /// True if the module was loaded when the program started: it stays.
+    /// True if the module was found before the program loaded any library: it stays.
     stays: bool,
     /// PyGILState_GetThisThreadState(3).
     this_thread: extern "C" fn() -> usize,
@@ -114,14 +114,10 @@ static INTERPRETERS: Table<Python> = Table::new();
 /// Interpreter of the process; null without one.
 static PYTHON: AtomicPtr<Python> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Address of `_PyRuntime` when the program started; 0 if it has no such variable, or loads it later.
-static AT_START: AtomicUsize = AtomicUsize::new(0);
-
 /// Called from the library's constructor.
 pub(super) fn prepare() {
     INTERPRETERS.prepare(MOST_INTERPRETERS);
     LINES.prepare(MOST_INTERPRETERS);
-    AT_START.store(real::global!("_PyRuntime").addr(), Ordering::Relaxed);
 }
 
 /// Looks for an interpreter in a module that a walk has met. `symbol` returns the address of one of its functions or variables.
@@ -152,7 +148,7 @@ pub(super) fn met(object: Object, symbol: impl Fn(&[u8]) -> Option<usize>) {
     {
         return;
     }
-    let stays = runtime == AT_START.load(Ordering::Relaxed);
+    let stays = GENERATION.load(Ordering::Relaxed) == 0;
     let Some(lines) = LINES.push_zeroed() else { return };
     if let Some((_, python)) =
         INTERPRETERS.push(Python { lines, object, runtime, stays, this_thread, running, offsets })
@@ -216,7 +212,8 @@ struct Interpreted {
     state: usize,
     /// True if the thread has released the interpreter's lock.
     is_still: bool,
-    /// Memory that is mapped while the hook runs, whatever the thread was interrupted in: its C stack, and pieces of the stack of frames.
+    /// Memory that is mapped while the hook runs, whatever the thread was interrupted in: the main thread's C stack, if the hook is on it, and
+    /// pieces of the stack of frames.
     mapped: [Range<usize>; 1 + CHUNKS],
 }
 
@@ -243,7 +240,7 @@ impl Interpreted {
         if state == 0 || (finalizing != 0 && finalizing != state) {
             return None;
         }
-        // SAFETY: the state of this thread, which frees it only after it has forgotten it.
+        // SAFETY: the state of this thread. Only an interpreter that has begun to end since the check above could free it meanwhile.
         let status = unsafe { word_at(state + at(word::STATUS)) } as u32;
         let is_still = status & ACTIVE == 0;
         let mut mapped: [Range<usize>; 1 + CHUNKS] = Default::default();
@@ -253,7 +250,7 @@ impl Interpreted {
                 return None;
             }
             let (own, chunks) = mapped.split_first_mut()?;
-            *own = program::own_stack(stack);
+            *own = program::main_stack(stack);
             // SAFETY: as above.
             let mut chunk = unsafe { word_at(state + at(word::CHUNK)) } as usize;
             for mapped in chunks {
@@ -363,12 +360,31 @@ impl Interpreted {
         Some(kept)
     }
 
+    /// Returns a number that distinguishes the frame's code from other code that was at the same address before, such as of another cell of a
+    /// notebook: from its first line, and place, length and ends of its table of lines. `None` if the thread holds the interpreter's lock, where
+    /// reads may be system calls.
+    #[inline(always)]
+    fn identity(&self, frame: &Frame) -> Option<u64> {
+        if !self.is_still {
+            return None;
+        }
+        // SAFETY: mapped (see the head of this file): the code of a frame, and its table of lines.
+        let at = |object: usize, offset: usize| unsafe { word_at(object.wrapping_add(offset)) };
+        let table = at(frame.code, self.offset(word::LINES)) as usize;
+        let (length, start) = (at(table, self.offset(word::BYTES_SIZE)), self.offset(word::BYTES_START));
+        let last = (length as usize).checked_sub(8)?;
+        let first_line = at(frame.code, self.offset(word::FIRST_LINE)) as u32;
+        let ends = at(table, start).rotate_left(17) ^ at(table, start + last).rotate_left(43);
+        Some(table as u64 ^ u64::from(first_line).rotate_left(32) ^ length.rotate_left(52) ^ ends)
+    }
+
     /// Returns the line of an instruction; 0 if unknown.
     fn line(&self, frame: &Frame) -> Option<u32> {
         let table = self.field(frame.code, word::LINES)?;
         let first = self.field(frame.code, word::FIRST_LINE)? as u32;
         let units = frame.instruction.checked_sub(frame.code)?.checked_sub(self.offset(word::CODE))? / 2;
-        let length = self.field(table, word::BYTES_SIZE)?.min(LINES_BYTES);
+        let whole = self.field(table, word::BYTES_SIZE)?;
+        let length = whole.min(LINES_BYTES);
         let start = table.wrapping_add(self.offset(word::BYTES_START));
         let mut piece = [0; PIECE_BYTES];
         let read = |at: usize, piece: &mut [u8; PIECE_BYTES]| {
@@ -396,6 +412,8 @@ impl Interpreted {
             piece.get(within).copied()
         });
         let line = lines::line_of(bytes, first, units);
+        // The entry may lie in the part of a large table that was not read.
+        let line = if at < length || length == whole { line } else { 0 };
         if u64::from(line) <= MOST_LINE {
             known.store(hash >> LINE_BITS << LINE_BITS | u64::from(line), Ordering::Relaxed);
         }
@@ -431,13 +449,15 @@ pub(super) struct Place {
     is_import: bool,
 }
 
-/// Returns a number that stands for the instructions that the calling thread's inner Python frames execute; 0 in a process without Python.
+/// Returns a number that stands for the code and the instructions that the calling thread's inner Python frames execute; 0 in a process without Python.
 /// `stack`: the thread's stack pointer in the program.
 pub(super) fn key(stack: usize) -> u64 {
     let Some(python) = current() else { return 0 };
     let Some(interpreted) = Interpreted::now(python, stack) else { return NO_FRAMES };
-    let mix =
-        |key: u64, frame: Frame| (key.rotate_left(21) ^ frame.instruction as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mix = |key: u64, frame: Frame| {
+        let identity = interpreted.identity(&frame).unwrap_or_default();
+        (key.rotate_left(21) ^ frame.instruction as u64 ^ identity).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    };
     interpreted.frames().take(KEY_DEPTH).fold(NO_FRAMES, mix).max(NO_FRAMES)
 }
 

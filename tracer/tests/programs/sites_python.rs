@@ -1,7 +1,9 @@
 //! Tests of call sites in Python programs: for scripts whose comments say which line makes which calls, the analyzer names these lines.
 
 use super::sites::{found, lines_of, rows};
-use crate::harness::{Launch, Scratch, analyzer, python, recover, skip, skip_here, workload_source};
+use crate::harness::{
+    Compiler, Launch, Scratch, analyzer, python, recover, skip, skip_here, workload_source, workload_with,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,7 +26,7 @@ fn lines_are_named(interpreter: PathBuf, ends: &[&str]) {
     let scratch = Scratch::new();
     let launch = Launch::new(&scratch, interpreter).arg(workload_source("sites.py")).arg(scratch.data());
     let outcome = ends.iter().fold(launch, |launch, end| launch.arg(end)).run();
-    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("168\n", ""), "{outcome:?}");
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("188\n", ""), "{outcome:?}");
     assert_eq!(outcome.code == 0, ends.is_empty(), "{outcome:?}");
     recover(&scratch);
     let mut rows = rows(&scratch);
@@ -60,6 +62,12 @@ fn lines_are_named(interpreter: PathBuf, ends: &[&str]) {
     assert_eq!((of("hot").count(), of("hot").next().map(|row| row["through"].is_null())), (1, Some(true)));
     let in_string = |row: &Value| (row["place"]["file"].as_str() == Some("<string>"), row["place"]["line"].as_u64());
     assert!(rows.iter().any(|row| in_string(row) == (true, Some(2))), "{rows:#?}");
+    let cell = |row: &Value| {
+        let file = row["place"]["file"].as_str()?.strip_prefix("cell")?.parse::<u64>().ok()?;
+        Some((file, row["place"]["line"].as_u64(), row["calls"].as_u64()))
+    };
+    let cells: BTreeSet<_> = rows.iter().filter_map(cell).collect();
+    assert_eq!(cells, (0..20).map(|cell| (cell, Some(cell + 1), Some(1))).collect());
 }
 
 #[test]
@@ -70,6 +78,21 @@ fn each_call_has_the_line_of_the_script_that_makes_it() {
     let Some(interpreter) = python_with_lines() else { return skip_here("there is no Python 3.13") };
     lines_are_named(interpreter.clone(), &[]);
     lines_are_named(interpreter, &["kill"]);
+}
+
+/// A handler of a C library that runs on a stack of its own interrupts Python code at any instruction, and makes calls.
+#[test]
+fn handlers_on_other_stacks_may_interrupt_the_interpreter() {
+    if !cfg!(target_arch = "x86_64") {
+        return skip_here("call sites are recorded on x86-64 only");
+    }
+    let Some(interpreter) = python_with_lines() else { return skip_here("there is no Python 3.13") };
+    let scratch = Scratch::new();
+    let handlers = workload_with("handlers", Compiler::Cc, &["-O1", "-shared", "-fPIC"]);
+    let launch = Launch::new(&scratch, interpreter).arg(workload_source("handlers.py")).arg(handlers);
+    let outcome = launch.arg(scratch.data()).run();
+    assert_eq!((outcome.code, outcome.stdout.as_str(), outcome.stderr.as_str()), (0, "done\n", ""), "{outcome:?}");
+    assert!(rows(&scratch).iter().any(|row| row["operation"] == "write"), "nothing is on record");
 }
 
 #[test]

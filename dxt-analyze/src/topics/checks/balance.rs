@@ -28,8 +28,12 @@ fn imbalance(values: impl Iterator<Item = u64>, members: u64) -> f64 {
     if max == 0 || members < 2 {
         return 0.0;
     }
-    let mean = sum as f64 / members as f64;
-    (max as f64 - mean) / max as f64 * members as f64 / (members - 1) as f64
+    imbalance_of(max as f64, sum as f64 / members as f64, members)
+}
+
+/// Returns the imbalance of `members`, at least 2, ranks by the largest value and the mean: 0 if these are equal, 1 if one rank has everything.
+pub(crate) fn imbalance_of(max: f64, mean: f64, members: u64) -> f64 {
+    (max - mean) / max * members as f64 / (members - 1) as f64
 }
 
 /// Returns the number of ranks to compare: all ranks of the trace, or without MPI the processes that do I/O.

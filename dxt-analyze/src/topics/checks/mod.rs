@@ -8,7 +8,7 @@
 //! * `interface`, `requests`, `balance`, `traffic`, `metadata`, `phases`: the checks' verdicts.
 
 pub mod args;
-mod balance;
+pub(crate) mod balance;
 pub mod calls;
 pub mod cells;
 mod codes;

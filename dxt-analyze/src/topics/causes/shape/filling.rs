@@ -37,6 +37,9 @@ type Windows = BTreeMap<(ProcessId, FileId), BTreeMap<u16, (u64, u64)>>;
 
 /// Returns the files on which reads and writes alternate: a file that is written first and then read is not read to be written.
 fn alternating(cube: &Cube<'_>, windows: &Windows) -> BTreeSet<FileId> {
+    if windows.is_empty() {
+        return BTreeSet::new();
+    }
     let profiles = profiles::counted(cube.run);
     let mut of: BTreeMap<FileId, (u64, u64, u64)> = BTreeMap::new();
     for ((_, file), all) in windows {
@@ -58,31 +61,19 @@ fn alternating(cube: &Cube<'_>, windows: &Windows) -> BTreeSet<FileId> {
     of.into_iter().filter_map(is).collect()
 }
 
-/// Finds pairs of process and file with about one or two small reads per write that alternate with writes, and no larger reads; `None` if there are none.
+/// Finds pairs of process and file with about one or two small reads per write that alternate with writes, and no larger reads; `None` if there
+/// are none.
 fn filling(cube: &Cube<'_>) -> Option<Filling> {
     let mut of: BTreeMap<(ProcessId, FileId), (u64, u64, u64)> = BTreeMap::new();
     let mut until: BTreeMap<FileId, u64> = BTreeMap::new();
-    let mut windows = Windows::new();
     for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {
         let reaches = until.entry(cell.file).or_default();
         *reaches = (*reaches).max(cell.sums.range.1);
         let sums = of.entry((cell.process, cell.file)).or_default();
         match cell.class {
-            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => {
-                add(&mut sums.0, cell.sums.calls);
-                add(
-                    &mut windows.entry((cell.process, cell.file)).or_default().entry(cell.slot).or_default().0,
-                    cell.sums.calls,
-                );
-            }
+            Class::Read if cell.is_below(cube.run.thresholds.block_bytes) => add(&mut sums.0, cell.sums.calls),
             Class::Read => add(&mut sums.2, cell.sums.calls),
-            Class::Write => {
-                add(&mut sums.1, cell.sums.calls);
-                add(
-                    &mut windows.entry((cell.process, cell.file)).or_default().entry(cell.slot).or_default().1,
-                    cell.sums.calls,
-                );
-            }
+            Class::Write => add(&mut sums.1, cell.sums.calls),
             _ => {}
         }
     }
@@ -92,7 +83,14 @@ fn filling(cube: &Cube<'_>) -> Option<Filling> {
             && *writes >= 4
             && (0.8..=2.2).contains(&(*small as f64 / *writes as f64))
     });
-    windows.retain(|place, _| of.contains_key(place));
+    let mut windows = Windows::new();
+    for cell in cube.cells.iter().filter(|cell| cell.leaf && !cell.inside) {
+        let place = (cell.process, cell.file);
+        if of.contains_key(&place) && matches!(cell.class, Class::Read | Class::Write) {
+            let window = windows.entry(place).or_default().entry(cell.slot).or_default();
+            add(if cell.class == Class::Read { &mut window.0 } else { &mut window.1 }, cell.sums.calls);
+        }
+    }
     let alternating = alternating(cube, &windows);
     of.retain(|(_, file), _| alternating.contains(file));
     let (reads, writes) =

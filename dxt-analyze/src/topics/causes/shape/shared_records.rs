@@ -7,6 +7,7 @@ use crate::model::{FileId, Run, Within};
 use crate::topics::causes::claim::Claim;
 use crate::topics::checks::file_calls::is_collective;
 use crate::words::shape::{self as words, Role};
+use rustc_hash::FxHashSet;
 use trace_format::op::Layer;
 use trace_format::spread::Spread;
 
@@ -50,23 +51,20 @@ impl Apart<'_> {
 pub fn apart(run: &Run) -> Vec<Apart<'_>> {
     let mut out = Vec::new();
     for process in run.processes.iter().filter(|process| !process.reduction.is_none()) {
+        let (mut inside, mut collective) = (FxHashSet::default(), FxHashSet::default());
+        for stream in &process.streams {
+            let op = run.op(stream);
+            if stream.within() > Within::Nothing {
+                inside.insert((stream.file, op.layer));
+            }
+            if op.layer == Some(Layer::Mpiio) && op.is_data() && is_collective(op.mode, &op.name) {
+                collective.insert(stream.file);
+            }
+        }
         for def in process.reduction.spreads.iter().filter(|def| matches!(def.layer, Layer::Posix | Layer::Stdio)) {
-            let theirs = |inside: bool| {
-                let of = |stream: &&crate::model::Stream| {
-                    stream.file == FileId(def.file)
-                        && run.op(stream).layer == Some(def.layer)
-                        && (stream.within() > Within::Nothing) == inside
-                };
-                process.streams.iter().any(|stream| of(&stream))
-            };
-            let collective = process.streams.iter().any(|stream| {
-                let op = run.op(stream);
-                stream.file == FileId(def.file)
-                    && op.layer == Some(Layer::Mpiio)
-                    && op.is_data()
-                    && is_collective(op.mode, &op.name)
-            });
-            let apart = Apart { file: FileId(def.file), inside: theirs(true), collective, spread: &def.spread };
+            let file = FileId(def.file);
+            let inside = inside.contains(&(file, Some(def.layer)));
+            let apart = Apart { file, inside, collective: collective.contains(&file), spread: &def.spread };
             let (slowest, mean) = apart.times();
             if u64::from(def.spread.ranks) >= run.thresholds.several_min
                 && slowest >= mean * run.thresholds.double_ratio
