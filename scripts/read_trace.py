@@ -3,9 +3,9 @@
 
 Usage: read_trace.py FILE
 
-The output equals that of `dxt-analyze dump --format csv` if the nodes' clocks agree: times are in ns since the earliest epoch
-of any process. Losses are reported on stderr, with exit code 3. Needs the module `zstandard` (Debian: python3-zstandard) and
-memory for one process at a time. Section numbers below are those of FORMAT.md.
+The output equals that of `dxt-analyze dump --format csv`, without call sites (`site`, `place`), if the nodes' clocks agree: times
+are in ns since the earliest epoch of any process. Losses are reported on stderr, with exit code 3. Needs the module `zstandard`
+(Debian: python3-zstandard) and memory for one process at a time. Section numbers below are those of FORMAT.md.
 """
 
 import csv

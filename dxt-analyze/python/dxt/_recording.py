@@ -22,6 +22,7 @@ def open(
     job: Optional[str] = None,
     layout: Optional[Path] = None,
     thresholds: Optional[Path] = None,
+    debug_dirs: Iterable[Path] = (),
 ) -> "Recording":
     """Opens the traces of a job (files, or directories with its ``*.dxt`` files), or its Darshan log.
 
@@ -30,6 +31,7 @@ def open(
     :param job: key of a job, if the traces are of several jobs.
     :param layout: file with stripe layouts, as the commands' ``--layout``.
     :param thresholds: file with other thresholds for findings, as ``--thresholds``.
+    :param debug_dirs: directories with debug information for call sites, as ``--debug-dir``.
     :raises DxtError: if nothing can be read.
     :raises OSError: if a file cannot be opened.
     :raises ValueError: if an argument is invalid, for instance if traces are of two jobs.
@@ -39,7 +41,8 @@ def open(
         some = [named] if isinstance(named, (str, os.PathLike)) else named
         paths.extend(os.fspath(path) for path in some)
     rules, limits = (None if path is None else os.fspath(path) for path in (layout, thresholds))
-    opened = Job(paths, job, rules, limits)
+    dirs = [os.fspath(path) for path in debug_dirs]
+    opened = Job(paths, job, rules, limits, dirs)
     complete, remarks = opened.remarks()
     if not complete:
         warnings.warn("\n".join(remarks), IncompleteWarning, stacklevel=2)
@@ -155,6 +158,17 @@ class Recording:
         findings: list[dict[str, Any]] = json.loads(self._part(ranks, files, layer, time).findings())
         return findings
 
+    def sites(
+        self,
+        *,
+        ranks: Optional[Ranks] = None,
+        files: Optional[Files] = None,
+        layer: Optional[Layers] = None,
+        time: Optional[Time] = None,
+    ) -> Table:
+        """Returns the table *sites* of docs/interop.md: places in the program that make calls; ``site`` is the number in segments."""
+        return self._part(ranks, files, layer, time).sites()
+
     def table(
         self,
         name: str,
@@ -164,7 +178,7 @@ class Recording:
         layer: Optional[Layers] = None,
         time: Optional[Time] = None,
     ) -> Table:
-        """Returns a small table of docs/interop.md (``files``, ``ranks`` or ``findings``), for libraries that take Arrow data."""
+        """Returns a small table of docs/interop.md (``files``, ``ranks``, ``findings`` or ``sites``), for libraries that take Arrow data."""
         part = self._part(ranks, files, layer, time)
         if name == "files":
             return part.files()
@@ -172,4 +186,6 @@ class Recording:
             return part.ranks()
         if name == "findings":
             return part.findings_table()
-        raise ValueError(f"there is no table '{name}'; there are files, ranks and findings (and segments())")
+        if name == "sites":
+            return part.sites()
+        raise ValueError(f"there is no table '{name}'; there are files, ranks, findings and sites (and segments())")

@@ -43,10 +43,11 @@ impl Job {
         job: Option<String>,
         layout: Option<PathBuf>,
         thresholds: Option<PathBuf>,
+        debug_dirs: Vec<PathBuf>,
     ) -> PyResult<Self> {
         let (ranks, files, layer, time) = Default::default();
         let inputs = Inputs { traces, job, ranks, files, layer, time, thresholds };
-        wait(py, move || Opened::new(&inputs, layout)).map(Self)
+        wait(py, move || Opened::new(&inputs, layout, &debug_dirs)).map(Self)
     }
 
     /// Returns the part of the job that `choice` selects.
@@ -85,6 +86,10 @@ impl Job {
 
     fn findings_table(&self, py: Python<'_>) -> PyResult<Table> {
         self.table(py, Which::Findings)
+    }
+
+    fn sites(&self, py: Python<'_>) -> PyResult<Table> {
+        self.table(py, Which::Sites)
     }
 
     fn segments(&self, columns: Option<Vec<String>>, strict: bool) -> PyResult<Segments> {

@@ -93,6 +93,17 @@ def test_tables_are_those_of_parquet(exported: Callable[..., Path]) -> None:
         recording.table("jobs")
 
 
+def test_call_sites(traced: dxt.Tracing, exported: Callable[..., Path]) -> None:
+    recording = traced.open()
+    sites = recording.sites()
+    assert plain(pyarrow.table(sites)).equals(of_parquet(exported(traced.output), "sites"))
+    assert recording.table("sites").rows() == sites.rows()
+    places = {row["site"]: row["place"] for row in sites.rows()}
+    rows = pyarrow.table(recording.segments(columns=["site", "place"])).to_pylist()
+    assert all(row["place"] == places[row["site"]] for row in rows if row["site"] is not None)
+    assert sum(row["calls"] for row in sites.rows()) == sum(row["site"] is not None for row in rows)
+
+
 def test_columns_are_chosen_in_order(traced: dxt.Tracing) -> None:
     recording = traced.open()
     segments = recording.segments(columns=["length", "file"])
@@ -119,8 +130,8 @@ def test_what_matches_nothing_is_an_empty_table_with_all_columns(traced: dxt.Tra
     table = pyarrow.table(segments)
     assert table.num_rows == 0
     assert table.schema.equals(pyarrow.table(recording.segments()).schema)
-    assert polars.DataFrame(segments).shape == (0, 22)
-    assert pandas.DataFrame.from_arrow(segments).shape == (0, 22)
+    assert polars.DataFrame(segments).shape == (0, 24)
+    assert pandas.DataFrame.from_arrow(segments).shape == (0, 24)
     assert duckdb.sql("SELECT count(*) FROM segments").fetchall() == [(0,)]
 
 

@@ -2,6 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::session::Inputs;
+use crate::symbols::DebugDirs;
 use clap::ValueEnum;
 use std::path::PathBuf;
 
@@ -25,6 +26,13 @@ pub enum ExportFormat {
     Json,
 }
 
+impl ExportFormat {
+    /// True if the format says from which place in the program a call comes.
+    pub(super) fn has_sites(self) -> bool {
+        matches!(self, Self::Parquet | Self::Perfetto | Self::Csv | Self::Json)
+    }
+}
+
 /// Options of `export`
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
@@ -44,6 +52,9 @@ pub struct Args {
     /// release whose text format is written
     #[arg(long, value_name = "FILE")]
     pub layout: Vec<PathBuf>,
+    /// Directories with debug information
+    #[command(flatten)]
+    pub debug: DebugDirs,
     /// With --to perfetto: maximum number of slices (calls shown); of a longer trace, the longest calls are kept and the others merged
     #[arg(long, default_value_t = 500_000, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100_000_000))]
     pub most: u64,

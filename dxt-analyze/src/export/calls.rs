@@ -5,6 +5,7 @@ use crate::layouts::spread::Parts;
 use crate::model::{FileLayout, Process, ProcessId, Run, Stream};
 use crate::scan::{Block, Row};
 use crate::text::signed::signed;
+use crate::topics::sites::numbered::Numbered;
 use serde::Serialize;
 use std::fmt::{self, Display};
 use trace_format::op::OpClass;
@@ -87,6 +88,8 @@ columns! {
         end_unix_ns: i64,
         stripe: Option<i64>,
         osts: &'a [i32],
+        site: Option<u32>,
+        place: Option<&'a str>,
     }
 }
 
@@ -145,17 +148,19 @@ impl Storage {
 /// Passes every segment of `block` that the user's selection includes to `each`.
 pub(crate) fn each<E>(
     job: &Job<'_>,
+    sites: &Numbered,
     block: &Block<'_>,
     storage: &mut Storage,
     mut each: impl FnMut(&Call<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let (run, process) = (job.run, block.process);
     let (tid, node) = (process.tid(block.thread), run.node(process));
-    for row in block.rows() {
+    for (row, id) in block.rows().zip(&block.columns.stream) {
         let Some(stream) = process.stream(row.stream.any()) else { continue };
         let stripe = storage.locate(&job.layouts, stream, &row);
         let op = run.op(stream);
         let (start, end) = times(process, &row);
+        let site = process.site(*id);
         each(&Call {
             job: &run.info.key,
             rank: process.rank,
@@ -180,6 +185,8 @@ pub(crate) fn each<E>(
             end_unix_ns: unix(run, end),
             stripe,
             osts: &storage.osts,
+            site,
+            place: site.and_then(|site| sites.place(site)),
         })?;
     }
     Ok(())

@@ -21,6 +21,7 @@ use crate::model::{FileLayout, Run};
 use crate::progress::say;
 use crate::scan::Lost;
 use crate::shared::completeness::Completeness;
+use crate::symbols::Symbols;
 use anyhow::Result;
 use darshan_log::write::DxtVersion;
 use std::io::Write;
@@ -34,6 +35,8 @@ pub(crate) struct Job<'a> {
     stripes: Option<&'a Path>,
     /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Vec<Option<FileLayout>>,
+    /// Functions and lines of call sites; none for output formats without call sites.
+    symbols: Symbols,
 }
 
 /// Loads the inputs and writes the export. `out` is standard output.
@@ -45,7 +48,8 @@ pub fn export(args: &Args, out: &mut dyn Write) -> Result<Exit> {
     let chosen = dxt_text::Layouts::of(&args.layout, args.to == ExportFormat::DxtParser)?;
     let run = crate::session::open(&args.inputs)?;
     let layouts = crate::layouts::certain(crate::session::layouts(&run, chosen.stripes)?);
-    let job = Job { run: &run, args, stripes: chosen.stripes, layouts };
+    let symbols = if args.to.has_sites() { Symbols::of(&run, &args.debug.dirs) } else { Symbols::default() };
+    let job = Job { run: &run, args, stripes: chosen.stripes, layouts, symbols };
     let lost = match args.to {
         ExportFormat::Darshan => place::seekable(&args.output, args.force, |file| {
             darshan::write(&run, &job.layouts, DxtVersion::Plain, file)

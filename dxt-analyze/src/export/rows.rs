@@ -5,6 +5,7 @@ use super::{Job, place};
 use crate::progress::Bar;
 use crate::scan::{Block, Lost, Progress, Reader, segments_of};
 use crate::text::printable::printable;
+use crate::topics::sites::numbered::Numbered;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use std::fmt::Write as _;
@@ -24,6 +25,7 @@ pub(crate) fn write(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lo
 fn all(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     let run = job.run;
     let bar = Bar::new(run.segments(), "writing");
+    let sites = Numbered::of(run, &job.symbols);
     let mut lost = Lost::default();
     if form == Form::Csv {
         writeln!(out, "{}", COLUMNS.join(","))?;
@@ -35,7 +37,7 @@ fn all(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
             .map_init(Default::default, |(reader, storage): &mut (Reader, Storage), &(process, block)| {
                 let mut lost = Lost::default();
                 let text = match reader.block(run, process, block, &mut lost) {
-                    Some(block) => text(job, &block, storage, form)?,
+                    Some(block) => text(job, &sites, &block, storage, form)?,
                     None => Vec::new(),
                 };
                 Ok((text, lost))
@@ -51,10 +53,10 @@ fn all(job: &Job<'_>, form: Form, out: &mut dyn Write) -> Result<Lost> {
     Ok(lost.sorted())
 }
 
-fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> Result<Vec<u8>> {
+fn text(job: &Job<'_>, sites: &Numbered, block: &Block<'_>, storage: &mut Storage, form: Form) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(block.streams.len() * 256);
     match form {
-        Form::Json => calls::each(job, block, storage, |call| {
+        Form::Json => calls::each(job, sites, block, storage, |call| {
             serde_json::to_writer(&mut out, call)?;
             out.push(b'\n');
             anyhow::Ok(())
@@ -62,7 +64,7 @@ fn text(job: &Job<'_>, block: &Block<'_>, storage: &mut Storage, form: Form) -> 
         Form::Csv => {
             let mut writer = csv::Writer::from_writer(out);
             let mut text = String::new();
-            calls::each(job, block, storage, |call| record(&mut writer, &mut text, call))?;
+            calls::each(job, sites, block, storage, |call| record(&mut writer, &mut text, call))?;
             out = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
         }
     }

@@ -6,19 +6,20 @@ pub mod pool;
 pub mod stream;
 
 use crate::export::parquet::batches;
-use crate::export::parquet::tables;
+use crate::export::parquet::{sites, tables};
 use crate::findings::Finding;
 use crate::model::{FileLayout, Run};
 use crate::scan::Lost;
 use crate::session::{self, Inputs};
 use crate::shared::completeness::Completeness;
+use crate::symbols::Symbols;
 use crate::topics::summary::view::summary_of;
 use crate::topics::timeline::charts::totals;
 use anyhow::Result;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use stream::{Damage, Segments};
 
 /// Opened job, or a selected part of a job. Clones share large data.
@@ -28,6 +29,9 @@ pub struct Opened {
     stripes: Option<PathBuf>,
     /// Stripe layout of each file, if the trace or the user provides one; guessed layouts are excluded.
     layouts: Arc<Vec<Option<FileLayout>>>,
+    debug_dirs: Vec<PathBuf>,
+    /// Functions and lines of call sites, looked up at first use.
+    symbols: Arc<OnceLock<Symbols>>,
 }
 
 /// Tables that are small enough to be returned whole.
@@ -39,18 +43,22 @@ pub enum Table {
     Ranks,
     /// Table of findings: one row per finding, most severe first.
     Findings,
+    /// Table of call sites: one row per place in the program and call stack that leads to it.
+    Sites,
 }
 
 impl Opened {
-    /// Opens the job in `inputs`; `stripes` is a file with stripe layouts, as for the option `--layout`.
+    /// Opens the job in `inputs`; `stripes` is a file with stripe layouts, as for the option `--layout`, `debug_dirs` are directories with
+    /// debug information, as for `--debug-dir`.
     ///
     /// # Errors
     /// Fails with [`crate::exit::UsageError`] if the request is invalid; otherwise fails if nothing can be read.
-    pub fn new(inputs: &Inputs, stripes: Option<PathBuf>) -> Result<Self> {
+    pub fn new(inputs: &Inputs, stripes: Option<PathBuf>, debug_dirs: &[PathBuf]) -> Result<Self> {
         pool::within(|| {
             let run = session::open(inputs)?;
             let layouts = Arc::new(crate::layouts::certain(session::layouts(&run, stripes.as_deref())?));
-            Ok(Self { run: Arc::new(run), stripes, layouts })
+            let debug_dirs = debug_dirs.to_vec();
+            Ok(Self { run: Arc::new(run), stripes, layouts, debug_dirs, symbols: Arc::default() })
         })?
     }
 
@@ -109,7 +117,12 @@ impl Opened {
             Table::Files => tables::files(&self.run, &self.layouts, &totals(&self.run)),
             Table::Ranks => tables::ranks(&self.run, &totals(&self.run)),
             Table::Findings => tables::findings(&self.run, self.stripes.as_deref()),
+            Table::Sites => sites::sites(&self.run, self.symbols()),
         })?
+    }
+
+    fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| Symbols::of(&self.run, &self.debug_dirs))
     }
 
     /// Returns the Arrow schema of the segments, limited to the columns named in `chosen`; all columns for `None`.

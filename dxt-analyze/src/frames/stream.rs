@@ -4,9 +4,10 @@
 
 use super::{Opened, pool};
 use crate::export::calls;
-use crate::export::parquet::batches::{BATCH_ROWS, Batches};
+use crate::export::parquet::batches::{BATCH_ROWS, Batches, PLACE};
 use crate::model::{ProcessId, Run};
 use crate::scan::{Lost, Reader, segments_of};
+use crate::symbols::Symbols;
 use anyhow::{Context, Result, anyhow};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -161,7 +162,9 @@ struct Maker {
 impl Maker {
     fn all(&self, to: &SyncSender<Sent>) -> Result<()> {
         let run = &*self.job.run;
-        let batches = Batches::new(run, &self.job.layouts, Arc::clone(&self.schema));
+        let unnamed = Symbols::default();
+        let symbols = if self.schema.index_of(PLACE).is_ok() { self.job.symbols() } else { &unnamed };
+        let batches = Batches::new(run, &self.job.layouts, symbols, Arc::clone(&self.schema));
         let blocks = calls::blocks(run);
         for pieces in pieces(run, &blocks).chunks(self.at_a_time) {
             let make = |reader: &mut Reader, piece: &&[(ProcessId, u32)]| self.piece(&batches, reader, piece);

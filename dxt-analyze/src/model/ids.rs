@@ -122,6 +122,13 @@ impl Process {
         self.streams.get(index.index())
     }
 
+    /// Returns the call site of the segments that carry stream id `id`, as a frame of [`super::Run::sites`]; `None` if it is unknown.
+    #[must_use]
+    pub fn site(&self, id: u32) -> Option<u32> {
+        let at = self.sites.binary_search_by_key(&id, |site| site.stream).ok()?;
+        self.sites.get(at).map(|site| site.frame)
+    }
+
     /// Returns the index of the process's stream whose segments carry `id`; `None` if there is none.
     #[inline]
     #[must_use]

@@ -22,7 +22,7 @@ fn everything(bytes: &[u8]) {
     assert_eq!(checks.len(), 1);
     let Ok(run) = load(source(), None) else { return };
     let summary = summary_of(&run, 10, true);
-    let in_dump = dump_run(&run, DumpFormat::Csv, false, &mut Vec::new()).unwrap();
+    let in_dump = dump_run(&run, DumpFormat::Csv, false, &[], &mut Vec::new()).unwrap();
     assert_eq!(in_dump.segments, summary.missing.lost_segments - run.health.lost_segments);
     outliers_of(&run, &outliers::Options::default()).unwrap();
     stripes_of(&run, &stripes::Options::default()).unwrap();

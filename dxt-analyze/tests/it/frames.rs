@@ -44,7 +44,7 @@ fn rows(mut segments: Segments) -> Vec<usize> {
 #[test]
 fn blocks_are_put_together_and_chosen() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Opened::new(&inputs(&trace(folder.path(), 200, 1000), None), None).unwrap();
+    let job = Opened::new(&inputs(&trace(folder.path(), 200, 1000), None), None, &[]).unwrap();
     let all = rows(job.segments(None, Damage::Fails).unwrap());
     assert_eq!(all.iter().sum::<usize>() as u64, segments(&job));
     // Each process has at least one block, but there are far fewer batches than blocks.
@@ -74,7 +74,7 @@ fn is_reading() -> bool {
 #[test]
 fn a_stream_that_is_dropped_ends_its_thread() {
     let folder = tempfile::tempdir().unwrap();
-    let job = Opened::new(&inputs(&trace(folder.path(), 8, 400_000), None), None).unwrap();
+    let job = Opened::new(&inputs(&trace(folder.path(), 8, 400_000), None), None, &[]).unwrap();
     let mut stream = job.segments(None, Damage::Fails).unwrap();
     assert!(!matches!(stream.next_within(Duration::from_secs(100)).unwrap(), Next::End));
     assert!(is_reading(), "all was read ahead");

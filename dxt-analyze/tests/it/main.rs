@@ -62,6 +62,7 @@ mod signature_ranks;
 mod signature_stripes;
 mod signature_views;
 mod signatures;
+mod sites;
 mod steps;
 mod stripes;
 mod subcommands;

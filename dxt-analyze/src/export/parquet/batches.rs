@@ -1,5 +1,6 @@
 //! Segments as Arrow record batches, with all or selected columns, for Parquet files and for streams to other programs.
 
+pub(crate) use super::columns::PLACE;
 use super::columns::{OSTS, STRIPE, fields, filler};
 pub(crate) use super::fill::BATCH_ROWS;
 use super::fill::{Fill, Picked};
@@ -8,6 +9,8 @@ use crate::exit::UsageError;
 use crate::export::calls::Storage;
 use crate::model::{FileLayout, Run, StreamIx};
 use crate::scan::Block;
+use crate::symbols::Symbols;
+use crate::topics::sites::numbered::Numbered;
 use anyhow::{Context, Result};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
@@ -41,8 +44,8 @@ pub(crate) fn schema(chosen: Option<&[String]>) -> Result<SchemaRef> {
 }
 
 impl<'a> Batches<'a> {
-    pub(crate) fn new(run: &'a Run, layouts: &'a [Option<FileLayout>], schema: SchemaRef) -> Self {
-        Self { layouts, names: Names::new(run), schema }
+    pub(crate) fn new(run: &Run, layouts: &'a [Option<FileLayout>], symbols: &Symbols, schema: SchemaRef) -> Self {
+        Self { layouts, names: Names::new(run, &Numbered::of(run, symbols)), schema }
     }
 
     /// Creates an empty record batch; fails if the schema has a column that segments do not have.

@@ -1,6 +1,8 @@
 //! Columns of the segment table: name, type, and builder (`fill`) of each column. `docs/interop.md` documents their meaning.
 
-use super::fill::{DataSets, Errnos, Fill, Flags, Nodes, Numbers, OfBlock, Offsets, Stripes, Targets, Words};
+use super::fill::{
+    CallSites, DataSets, Errnos, Fill, Flags, Nodes, Numbers, OfBlock, Offsets, Places, Stripes, Targets, Words,
+};
 use super::names::{Names, Texts};
 use crate::export::calls::{since_start, unix};
 use crate::model::Stream;
@@ -39,9 +41,13 @@ pub(super) fn fields() -> Vec<Field> {
         field("end_unix_ns", moment()),
         optional(STRIPE, DataType::Int64),
         field(OSTS, DataType::List(Arc::new(Field::new("item", DataType::Int32, true)))),
+        optional("site", DataType::UInt32),
+        optional(PLACE, text()),
     ]
 }
 
+/// Name of the column with the place in the program that makes a call.
+pub(crate) const PLACE: &str = "place";
 /// Name of the column with the number of the stripe in which an access begins.
 pub(super) const STRIPE: &str = "stripe";
 /// Name of the column with the storage targets that an access touches.
@@ -102,6 +108,8 @@ pub(super) fn filler(name: &str, names: &Names) -> Option<Box<dyn Fill>> {
         "end_unix_ns" => moments(|block, place| unix(block.run, time(block, &block.columns.end, place))),
         STRIPE => Box::new(Stripes(PrimitiveBuilder::new())),
         OSTS => Box::new(Targets(ListBuilder::new(Int32Builder::new()))),
+        "site" => Box::new(CallSites(PrimitiveBuilder::new())),
+        PLACE => Box::new(Places { keys: PrimitiveBuilder::new(), texts: names.places.clone() }),
         _ => return None,
     })
 }

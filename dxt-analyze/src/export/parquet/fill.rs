@@ -5,7 +5,7 @@ use crate::model::{Stream, StreamIx};
 use crate::scan::Block;
 use anyhow::Result;
 use arrow_array::builder::{BooleanBuilder, Int32Builder, ListBuilder, PrimitiveBuilder};
-use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type};
 use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
 use std::iter::repeat_n;
@@ -34,6 +34,22 @@ impl Picked<'_> {
     fn of_streams<T>(&self, of: impl Fn(&Stream) -> T) -> impl Iterator<Item = (T, usize)> {
         let process = self.block.process;
         self.runs.iter().filter_map(move |&(number, rows)| Some((of(process.stream(number)?), rows)))
+    }
+}
+
+impl Picked<'_> {
+    /// Iterates over the call sites of the rows; `None` if unknown.
+    fn sites(&self) -> impl Iterator<Item = Option<u32>> {
+        let (process, ids) = (self.block.process, &self.block.columns.stream);
+        // Most rows come from the same call site as the row before.
+        let mut last = (None, None);
+        self.places.iter().map(move |&place| {
+            let id = ids.get(place as usize).copied();
+            if id != last.0 {
+                last = (id, id.and_then(|id| process.site(id)));
+            }
+            last.1
+        })
     }
 }
 
@@ -185,6 +201,36 @@ impl Fill for DataSets {
                 None => self.keys.append_nulls(rows),
             }
         }
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        self.texts.of(self.keys.finish())
+    }
+}
+
+/// Column of call sites' numbers; null if unknown.
+pub(super) struct CallSites(pub(super) PrimitiveBuilder<UInt32Type>);
+
+impl Fill for CallSites {
+    fn add(&mut self, rows: &Picked<'_>) {
+        self.0.extend(rows.sites());
+    }
+
+    fn take(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.0.finish()))
+    }
+}
+
+/// Column of places in the program; null for calls whose call site is unknown.
+pub(super) struct Places {
+    pub(super) keys: PrimitiveBuilder<Int32Type>,
+    pub(super) texts: Texts,
+}
+
+impl Fill for Places {
+    fn add(&mut self, rows: &Picked<'_>) {
+        let texts = &self.texts;
+        self.keys.extend(rows.sites().map(|site| site.map(|site| texts.key(site))));
     }
 
     fn take(&mut self) -> Result<ArrayRef> {

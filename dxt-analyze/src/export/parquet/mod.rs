@@ -7,6 +7,7 @@ mod columns;
 mod fill;
 mod names;
 mod segments;
+pub(crate) mod sites;
 pub(crate) mod tables;
 
 use super::Job;
@@ -19,7 +20,7 @@ use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
 /// Names of the tables, each of which is a directory.
-const TABLES: [&str; 4] = ["segments", "files", "ranks", "findings"];
+const TABLES: [&str; 5] = ["segments", "files", "ranks", "findings", "sites"];
 
 pub(crate) fn write(job: &Job<'_>) -> Result<Lost> {
     let place = &job.args.output;

@@ -2,6 +2,7 @@
 
 use crate::export::calls::{kind_name, mode_name};
 use crate::model::Run;
+use crate::topics::sites::numbered::Numbered;
 use anyhow::Result;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
@@ -75,10 +76,12 @@ pub(super) struct Names {
     pub(super) ops: Texts,
     pub(super) modes: Texts,
     pub(super) kinds: Texts,
+    /// Places in the program, by number of the call site.
+    pub(super) places: Texts,
 }
 
 impl Names {
-    pub(super) fn new(run: &Run) -> Self {
+    pub(super) fn new(run: &Run, sites: &Numbered) -> Self {
         Self {
             nodes: Texts::new(run.nodes.iter().map(String::as_str)),
             files: Texts::new(run.files.iter().map(|file| file.name.as_str())),
@@ -87,6 +90,7 @@ impl Names {
             ops: Texts::new(run.ops.iter().map(|op| op.name.as_str())),
             modes: Texts::new(run.ops.iter().map(|op| mode_name(op.mode.name()))),
             kinds: Texts::new(run.ops.iter().map(|op| kind_name(op.class))),
+            places: Texts::new((0..run.sites.frames.len() as u32).map(|number| sites.place(number).unwrap_or("?"))),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<Lost> {
     let run = job.run;
     let blocks = calls::blocks(run);
     let parts = parts(run, &blocks);
-    let batches = Batches::new(run, &job.layouts, schema(None)?);
+    let batches = Batches::new(run, &job.layouts, &job.symbols, schema(None)?);
     let bar = Bar::new(run.segments(), "segments");
     let next = AtomicUsize::new(0);
     let workers = rayon::current_num_threads().min(WRITERS).min(parts.len()).max(1);

@@ -1,5 +1,5 @@
-//! Parquet tables other than the segments: files, ranks (one row per process) and findings. Their sums are exact: they include operations
-//! without segments, and count each byte once, at the layer that the program called.
+//! Parquet tables other than the segments: files, ranks (one row per process), findings and call sites. Sums of files and ranks are exact:
+//! they include operations without segments, and count each byte once, at the layer that the program called.
 
 use crate::columnar::{Column, batch, finding_columns, moments, numbers, sum_columns, table, texts};
 use crate::export::Job;
@@ -21,6 +21,7 @@ pub(crate) fn write(job: &Job<'_>, folder: &Path) -> Result<()> {
     let path = |table: &str| folder.join(table).join("part-0000.parquet");
     table(&path("files"), &files(job.run, &job.layouts, &totals)?)?;
     table(&path("ranks"), &ranks(job.run, &totals)?)?;
+    table(&path("sites"), &super::sites::sites(job.run, &job.symbols)?)?;
     table(&path("findings"), &findings(job.run, job.stripes)?)
 }
 

@@ -5,6 +5,7 @@ use super::lanes::lanes;
 use super::level::Level;
 use super::{Common, Counts, Slice, Slices, What};
 use crate::model::{Process, ProcessId, Run};
+use crate::topics::sites::numbered::Numbered;
 use anyhow::{Context, Result};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use std::io::Write;
 
 pub(crate) struct Events<'a> {
     run: &'a Run,
+    sites: &'a Numbered,
     out: &'a mut dyn Write,
     /// Paths of the run's files, by file number, encoded as JSON strings.
     files: Vec<String>,
@@ -25,9 +27,10 @@ pub(crate) struct Events<'a> {
 
 impl<'a> Events<'a> {
     /// Writes the start of the JSON object and the names of the nodes.
-    pub(crate) fn new(run: &'a Run, out: &'a mut dyn Write) -> Result<Self> {
+    pub(crate) fn new(run: &'a Run, sites: &'a Numbered, out: &'a mut dyn Write) -> Result<Self> {
         let files = run.files.iter().map(|file| serde_json::to_string(&file.name)).collect::<Result<_, _>>()?;
-        let mut events = Self { run, out, files, ranks: BTreeSet::new(), next: run.nodes.len() + 2, empty: true };
+        let mut events =
+            Self { run, sites, out, files, ranks: BTreeSet::new(), next: run.nodes.len() + 2, empty: true };
         write!(events.out, "{{\"traceEvents\":[").context("failed to write slices")?;
         let used: BTreeSet<u32> = run.processes.iter().map(|process| process.node).collect();
         for node in used {
@@ -110,6 +113,9 @@ impl<'a> Events<'a> {
             if stream.failed {
                 write!(self.out, "\"errno\":{},", stream.errno)?;
             }
+        }
+        if let Some(place) = slice.site.and_then(|site| self.sites.place(site)) {
+            write!(self.out, "\"place\":{},", serde_json::to_string(place)?)?;
         }
         if single {
             if slice.offset >= 0 {

@@ -51,7 +51,7 @@ mod tests {
 
     fn slice(start: u64, end: u64) -> Slice {
         let what = What { stream: StreamIx(0), of: Common::Stream };
-        Slice { thread: 0, what, start, end, count: 1, bytes: 0, time: end - start, offset: 0 }
+        Slice { thread: 0, what, start, end, count: 1, bytes: 0, time: end - start, offset: 0, site: None }
     }
 
     #[test]

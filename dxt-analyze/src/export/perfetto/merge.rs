@@ -106,4 +106,5 @@ fn join(known: &mut Slice, more: &Slice) {
     known.time = known.time.saturating_add(more.time);
     known.what.stream = known.what.stream.min(more.what.stream);
     known.offset = -1;
+    known.site = known.site.filter(|site| more.site == Some(*site));
 }

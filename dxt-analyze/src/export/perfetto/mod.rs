@@ -13,6 +13,7 @@ use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, Reader, scan, segments_of};
 use crate::text::units;
+use crate::topics::sites::numbered::Numbered;
 use anyhow::Result;
 use level::Level;
 use merge::Merger;
@@ -56,6 +57,8 @@ struct Slice {
     time: u64,
     /// File offset if the slice is a single call with an offset; else -1.
     offset: i64,
+    /// Call site of all calls of the slice; `None` if unknown or not the same for all.
+    site: Option<u32>,
 }
 
 #[derive(Default)]
@@ -80,14 +83,15 @@ pub(crate) fn write(job: &Job<'_>, out: &mut dyn Write) -> Result<Lost> {
     let (tally, lost) = scan(run, &level::Tally::new(run), &bar);
     drop(bar);
     let level = Level::of(run, tally, most);
-    let counts = place::file(&job.args.output, job.args.force, out, |out| all(run, &level, out))?;
+    let sites = Numbered::of(run, &job.symbols);
+    let counts = place::file(&job.args.output, job.args.force, out, |out| all(run, &sites, &level, out))?;
     report(&level, &counts, most);
     Ok(lost)
 }
 
-fn all(run: &Run, level: &Level, out: &mut dyn Write) -> Result<Counts> {
+fn all(run: &Run, sites: &Numbered, level: &Level, out: &mut dyn Write) -> Result<Counts> {
     let bar = Bar::new(run.segments(), "slices");
-    let mut events = events::Events::new(run, out)?;
+    let mut events = events::Events::new(run, sites, out)?;
     let numbers: Vec<ProcessId> = run.numbered_processes().map(|(number, _)| number).collect();
     let mut counts = Counts::default();
     for some in numbers.chunks(rayon::current_num_threads().max(1) * AT_A_TIME) {
@@ -116,7 +120,8 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
         // Unreadable data was already counted in the first pass.
         let mut known = Lost::default();
         if let Some(block) = reader.block(run, number, block, &mut known) {
-            for row in block.rows().filter(|row| process.stream(row.stream).is_some()) {
+            let rows = block.rows().zip(&block.columns.stream);
+            for (row, id) in rows.filter(|(row, _)| process.stream(row.stream).is_some()) {
                 let (start, end) = calls::times(process, &row);
                 let slice = Slice {
                     thread: block.thread,
@@ -127,6 +132,7 @@ fn slices(run: &Run, level: &Level, number: ProcessId, reader: &mut Reader, bar:
                     bytes: row.length,
                     time: row.duration_ns(),
                     offset: row.offset,
+                    site: process.site(*id),
                 };
                 if level.keeps(row.duration_ns()) {
                     single.push(slice);

@@ -1,6 +1,7 @@
 //! Options of `dump`.
 
 use crate::session::Inputs;
+use crate::symbols::DebugDirs;
 use clap::ValueEnum;
 
 /// Output formats of `dump`.
@@ -33,4 +34,7 @@ pub struct Args {
     /// Times in ns since 1970 instead of since the job's start
     #[arg(long)]
     pub absolute: bool,
+    /// Directories with debug information
+    #[command(flatten)]
+    pub debug: DebugDirs,
 }

@@ -4,6 +4,8 @@
 //! - `nested`: 1 for calls made inside an MPI-IO call. Calls inside an HDF5 call have `in_hdf5`; the text format adds 2 to `nested` instead.
 //! - Data set: appended to the file name in the text format.
 //! - `errno`: error of a failed call, else 0.
+//! - `site`: number of the call site, as in the exports; missing if unknown. `place`: its function and line; in the text format, lines of
+//!   the header have the places of all numbers.
 //! - `segment`: running number of a segment within its process, file and layer, from 0, in output order, as in darshan-dxt-parser.
 
 use super::args::{Args, DumpFormat};
@@ -13,13 +15,16 @@ use crate::progress::Bar;
 use crate::progress::say;
 use crate::scan::{Lost, Progress, resolve};
 use crate::shared::completeness::Completeness;
+use crate::symbols::Symbols;
 use crate::text::paths::shown;
 use crate::text::printable::printable;
+use crate::topics::sites::numbered::Numbered;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::io::Write;
+use std::path::PathBuf;
 use trace_format::read::{BlockRef, Columns, Decoder};
 
 /// Loads the job and writes every segment to `out`.
@@ -31,7 +36,7 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
         return super::darshan_text::print(args, out);
     }
     let run = crate::session::open(&args.inputs)?;
-    let lost = dump_run(&run, args.format, args.absolute, out)?;
+    let lost = dump_run(&run, args.format, args.absolute, &args.debug.dirs, out)?;
     let missing = Completeness::of(&run, &lost);
     for line in missing.scope_lines().into_iter().chain(missing.sentences()) {
         say!("dxt-analyze: {line}");
@@ -40,14 +45,22 @@ pub fn dump(args: &Args, out: &mut dyn Write) -> Result<Exit> {
 }
 
 /// Writes every segment of `run`; returns the segments that could not be read. With `absolute`, times are ns since 1970-01-01 UTC.
+/// `debug_dirs`: directories with debug information.
 ///
 /// # Errors
 /// Fails if `out` cannot be written.
-pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Write) -> Result<Lost> {
+pub fn dump_run(
+    run: &Run,
+    format: DumpFormat,
+    absolute: bool,
+    debug_dirs: &[PathBuf],
+    out: &mut dyn Write,
+) -> Result<Lost> {
+    let sites = &Numbered::of(run, &Symbols::of(run, debug_dirs));
     let base = if absolute { u64::try_from(run.start_unix_ns).unwrap_or(0) } else { 0 };
     let bar = Bar::new(run.segments(), "writing");
     let mut lost = Lost::default();
-    header(run, format, out)?;
+    header(run, sites, format, out)?;
     let at_a_time = rayon::current_num_threads() * 2;
     for process in &run.processes {
         let Some(input) = run.inputs.get(process.input as usize) else { continue };
@@ -84,7 +97,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
                 .par_iter()
                 .map(|(block, decoded)| {
                     let tid = process.tid(block.head.thread);
-                    let names = Names { run, process, tid, shift: process.shift_ns.saturating_add(base) };
+                    let names = Names { run, process, sites, tid, shift: process.shift_ns.saturating_add(base) };
                     decoded.format(&names, format)
                 })
                 .collect();
@@ -98,7 +111,7 @@ pub fn dump_run(run: &Run, format: DumpFormat, absolute: bool, out: &mut dyn Wri
     Ok(lost)
 }
 
-fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
+fn header(run: &Run, sites: &Numbered, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
     match format {
         DumpFormat::Json | DumpFormat::DxtParser | DumpFormat::DxtParserThreads | DumpFormat::DarshanParser => {}
         DumpFormat::Csv => {
@@ -117,9 +130,12 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
                 writeln!(out, "# filters: {line}")?;
             }
             writeln!(out, "# start {} ns since 1970; times in ns since then", run.start_unix_ns)?;
+            for (number, place) in sites.places() {
+                writeln!(out, "# site {number}: {}", printable(place))?;
+            }
             writeln!(
                 out,
-                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  file",
+                "# {:>5} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16} {:>6}  file",
                 "rank",
                 "node",
                 "pid",
@@ -133,7 +149,8 @@ fn header(run: &Run, format: DumpFormat, out: &mut dyn Write) -> Result<()> {
                 "offset",
                 "length",
                 "start_ns",
-                "end_ns"
+                "end_ns",
+                "site"
             )?;
         }
     }
@@ -152,6 +169,7 @@ struct Decoded {
 struct Names<'a> {
     run: &'a Run,
     process: &'a Process,
+    sites: &'a Numbered,
     tid: u32,
     shift: u64,
 }
@@ -184,6 +202,8 @@ struct JsonRow<'a> {
     end_ns: u64,
     in_hdf5: bool,
     data_set: &'a str,
+    site: Option<u32>,
+    place: Option<&'a str>,
 }
 
 impl Decoded {
@@ -211,6 +231,7 @@ impl Decoded {
         self.streams.iter().enumerate().filter_map(move |(i, &stream)| {
             let stream = names.process.stream(stream.any())?;
             let op = names.run.op(stream);
+            let site = columns.stream.get(i).and_then(|id| names.process.site(*id));
             Some(JsonRow {
                 rank: names.process.rank,
                 node: names.run.node(names.process),
@@ -230,6 +251,8 @@ impl Decoded {
                 end_ns: columns.end.get(i)?.saturating_add(names.shift),
                 in_hdf5: stream.in_hdf5,
                 data_set: names.data_set(stream),
+                site,
+                place: site.and_then(|site| names.sites.place(site)),
             })
         })
     }
@@ -256,7 +279,7 @@ impl Decoded {
                     let nested = u8::from(row.nested);
                     writeln!(
                         out,
-                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16}  {}{}{}",
+                        "{:>7} {:<12} {:>7} {:>7} {:<7} {:<14} {:<11} {:>6} {:>5} {:>8} {:>15} {:>12} {:>16} {:>16} {:>6}  {}{}{}",
                         row.rank,
                         printable(row.node),
                         row.pid,
@@ -271,6 +294,7 @@ impl Decoded {
                         row.length,
                         row.start_ns,
                         row.end_ns,
+                        row.site.map_or_else(|| "-".to_owned(), |site| site.to_string()),
                         printable(row.file),
                         if row.data_set.is_empty() { "" } else { ":" },
                         printable(row.data_set)
@@ -285,12 +309,13 @@ impl Decoded {
 enum Field<'a> {
     Number(i128),
     Text(&'a str),
+    None,
 }
 
 type OfRow = for<'a> fn(&'a JsonRow<'a>) -> Field<'a>;
 
 /// CSV columns: heading, and function that returns the column's field of a row.
-const COLUMNS: [(&str, OfRow); 18] = [
+const COLUMNS: [(&str, OfRow); 20] = [
     ("rank", |row| Field::Number(row.rank.into())),
     ("node", |row| Field::Text(row.node)),
     ("pid", |row| Field::Number(row.pid.into())),
@@ -309,11 +334,14 @@ const COLUMNS: [(&str, OfRow); 18] = [
     ("mode", |row| Field::Text(row.mode)),
     ("failed", |row| Field::Number(row.failed.into())),
     ("errno", |row| Field::Number(row.errno.into())),
+    ("site", |row| row.site.map_or(Field::None, |site| Field::Number(site.into()))),
+    ("place", |row| row.place.map_or(Field::None, Field::Text)),
 ];
 
 fn csv_row(writer: &mut csv::Writer<Vec<u8>>, digits: &mut String, row: &JsonRow<'_>) -> Result<()> {
     for (_, field) in COLUMNS {
         match field(row) {
+            Field::None => writer.write_field("")?,
             Field::Text(text) => writer.write_field(printable(text).as_bytes())?,
             Field::Number(number) => {
                 use std::fmt::Write as _;

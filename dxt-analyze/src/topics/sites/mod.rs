@@ -2,9 +2,11 @@
 //!
 //! * [`sums`]: the pass: calls, bytes and time by call site.
 //! * [`result`]: the place of each call stack that a reader looks for; shares of findings.
+//! * [`numbered`]: places by number, for outputs with a row per call.
 
 mod args;
 mod in_report;
+pub(crate) mod numbered;
 pub mod result;
 pub mod sums;
 mod view;

@@ -109,8 +109,7 @@ impl Sites {
         keys.sort_unstable_by_key(|(key, _)| **key);
         for (&(process, id), &(stream, sums)) in keys {
             let Some(of) = run.process(process) else { continue };
-            let site = of.sites.binary_search_by_key(&id, |site| site.stream).ok().and_then(|at| of.sites.get(at));
-            let (Some(site), Some(stream)) = (site, of.stream(stream)) else {
+            let (Some(site), Some(stream)) = (of.site(id), of.stream(stream)) else {
                 unknown_calls = unknown_calls.saturating_add(sums.calls);
                 continue;
             };
@@ -118,7 +117,7 @@ impl Sites {
             if stream.within() == Within::Nothing {
                 all = all.saturating_add(sums.time_ns);
             }
-            let row = rows.entry((chooser.of(site.frame).clone(), stream.op)).or_default();
+            let row = rows.entry((chooser.of(site).clone(), stream.op)).or_default();
             row.sums.add(sums);
             row.processes.insert(process);
             let of_file = row.files.entry(stream.file).or_default();
@@ -126,7 +125,7 @@ impl Sites {
             if options.stacks.is_some() && stream.within() == Within::Nothing {
                 let op = run.op(stream);
                 let leaf = format!("{} {}", op.layer_name(), op.label());
-                stacks.entry(stack(run, symbols, site.frame, &leaf)).or_default().add(sums);
+                stacks.entry(stack(run, symbols, site, &leaf)).or_default().add(sums);
             }
         }
         let counted = run.processes.iter().filter(|process| !process.sites.is_empty());
@@ -194,7 +193,7 @@ fn stack(run: &Run, symbols: &Symbols, frame: u32, operation: &str) -> Vec<Strin
 }
 
 /// Chooses the places of call stacks that a reader would look for.
-struct Chooser<'a> {
+pub(super) struct Chooser<'a> {
     run: &'a Run,
     symbols: &'a Symbols,
     /// Paths of the programs of the run's processes.
@@ -204,13 +203,13 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    fn new(run: &'a Run, symbols: &'a Symbols) -> Self {
+    pub(super) fn new(run: &'a Run, symbols: &'a Symbols) -> Self {
         let executables = run.processes.iter().map(|process| process.exe.as_str()).collect();
         Self { run, symbols, executables, chosen: FxHashMap::default() }
     }
 
     /// Returns the place of the call stack with this innermost frame.
-    fn of(&mut self, frame: u32) -> &CallSite {
+    pub(super) fn of(&mut self, frame: u32) -> &CallSite {
         if !self.chosen.contains_key(&frame) {
             let site = self.choose(frame);
             self.chosen.insert(frame, site);
@@ -303,10 +302,9 @@ impl OfStreams {
         let mut all: Vec<_> = partial.iter().collect();
         all.sort_unstable_by_key(|(key, _)| **key);
         for (&(process, id), &(stream, sums)) in all {
-            let sites = run.process(process).map(|process| process.sites.as_slice()).unwrap_or_default();
-            let site = sites.binary_search_by_key(&id, |site| site.stream).ok().and_then(|at| sites.get(at));
-            if let Some(site) = site.filter(|site| !symbols.places(site.frame).is_empty()) {
-                by.entry((process, stream)).or_default().push((chooser.of(site.frame).clone(), sums));
+            let site = run.process(process).and_then(|process| process.site(id));
+            if let Some(site) = site.filter(|site| !symbols.places(*site).is_empty()) {
+                by.entry((process, stream)).or_default().push((chooser.of(site).clone(), sums));
             }
         }
         Self { by }

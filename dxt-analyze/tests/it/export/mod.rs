@@ -4,7 +4,7 @@
 mod outside;
 mod perfetto;
 mod rows;
-mod tables;
+pub(crate) mod tables;
 
 use crate::common::{Builder, job, op, process, put, run, trace};
 use std::path::Path;

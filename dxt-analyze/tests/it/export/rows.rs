@@ -18,7 +18,7 @@ fn a_row_says_everything_of_a_call() {
         "data_set": null, "layer": "POSIX", "op": "write", "mode": "plain", "kind": "write", "nested": true,
         "in_hdf5": false, "failed": false, "errno": 0, "offset": 6 * MIB, "length": MIB, "start_ns": 10_001_500,
         "end_ns": 11_001_000, "start_unix_ns": start + 10_001_500, "end_unix_ns": start + 11_001_000, "stripe": 6,
-        "osts": [12],
+        "osts": [12], "site": null, "place": null,
     });
     assert_eq!(rows[3], expected);
     // The outer call reaches storage through the nested one.
@@ -32,7 +32,7 @@ fn a_row_says_everything_of_a_call() {
     export("csv", &csv, &["--layout", &layout, &path], 0);
     let mut reader = csv::Reader::from_path(&csv).unwrap();
     let names: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-    let keys: Vec<&str> = text[1..].split(',').filter_map(|part| part.split('"').nth(1)).take(23).collect();
+    let keys: Vec<&str> = text[1..].split(',').filter_map(|part| part.split('"').nth(1)).take(25).collect();
     assert_eq!(names, keys, "both have the same columns in the same order");
     let records: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(records.len(), rows.len());

@@ -3,13 +3,13 @@
 use super::{LAYOUT, SHARED, contents, export, shared};
 use crate::common::{Builder, job, op, process, put, trace};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType};
+use arrow_array::types::{Int32Type, Int64Type, TimestampNanosecondType, UInt32Type};
 use arrow_array::{Array, RecordBatch};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::path::Path;
 
 /// Returns all rows of a job's table, as one batch per file or row group.
-fn read(place: &Path, table: &str, job: &str) -> Vec<RecordBatch> {
+pub(crate) fn read(place: &Path, table: &str, job: &str) -> Vec<RecordBatch> {
     let mut files: Vec<_> = std::fs::read_dir(place.join(table).join(format!("job={job}")))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -23,18 +23,21 @@ fn count(batches: &[RecordBatch]) -> usize {
     batches.iter().map(RecordBatch::num_rows).sum()
 }
 
-fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
+pub(crate) fn numbers(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
     let column = batch.column_by_name(name).unwrap();
     match column.as_primitive_opt::<Int64Type>() {
         Some(column) => column.iter().collect(),
         None => match column.as_primitive_opt::<TimestampNanosecondType>() {
             Some(column) => column.iter().collect(),
-            None => column.as_primitive::<Int32Type>().iter().map(|value| value.map(i64::from)).collect(),
+            None => match column.as_primitive_opt::<UInt32Type>() {
+                Some(column) => column.iter().map(|value| value.map(i64::from)).collect(),
+                None => column.as_primitive::<Int32Type>().iter().map(|value| value.map(i64::from)).collect(),
+            },
         },
     }
 }
 
-fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
+pub(crate) fn texts(batch: &RecordBatch, name: &str) -> Vec<Option<String>> {
     let column = batch.column_by_name(name).unwrap();
     match column.as_dictionary_opt::<Int32Type>() {
         Some(column) => column
@@ -102,7 +105,7 @@ fn jobs_are_added_and_replaced() {
     assert_eq!(count(&read(&place, "segments", "a")), SHARED / 2);
     export("parquet", &place, &[&a], 0);
     let both = contents(&place);
-    assert_eq!((first.len(), both.len()), (4, 8), "nothing else is left there");
+    assert_eq!((first.len(), both.len()), (5, 10), "nothing else is left there");
     assert!(first.iter().all(|file| both.contains(file)), "the same bytes again");
 }
 
@@ -142,6 +145,6 @@ fn a_trace_without_segments_has_its_tables() {
         let file = std::fs::File::open(path).unwrap();
         ParquetRecordBatchReaderBuilder::try_new(file).unwrap().schema().fields().len()
     };
-    assert_eq!(["segments", "files", "ranks", "findings"].map(schema), [22, 14, 19, 6]);
+    assert_eq!(["segments", "files", "ranks", "findings", "sites"].map(schema), [24, 14, 19, 6, 12]);
     assert_eq!((count(&read(&place, "segments", "none")), count(&read(&place, "ranks", "none"))), (0, 1));
 }

@@ -83,12 +83,12 @@ fn dump_is_exact() {
     let csv = stdout(&["dump", "--format", "csv", &path], 0);
     assert_eq!(
         csv,
-        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set,mode,failed,errno\n\
-         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2,0,,,0,0\n\
-         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4,0,,,0,0\n\
-         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6,0,,,0,0\n\
-         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8,0,,,1,28\n\
-         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020,0,,,0,0\n"
+        "rank,node,pid,thread,layer,op,nested,file,segment,offset,length,start_ns,end_ns,in_hdf5,data_set,mode,failed,errno,site,place\n\
+         -1,n0,77,999,POSIX,write,0,/a,0,0,4,1,2,0,,,0,0,,\n\
+         -1,n0,77,999,STDIO,write,0,/a,0,4,4,3,4,0,,,0,0,,\n\
+         -1,n0,77,999,POSIX,write,0,/a,1,8,4,5,6,0,,,0,0,,\n\
+         -1,n0,77,78,POSIX,open,0,/a,2,-1,0,7,8,0,,,1,28,,\n\
+         1,\"n,1\",1001,1001,POSIX,write,0,/b,0,5,7,1010,1020,0,,,0,0,,\n"
     );
     let lines = stdout(&["dump", "--format", "json", &path], 0);
     let rows: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -194,7 +194,7 @@ fn modes_and_errors_are_in_every_form_of_dump() {
         .filter_map(|line| line.split_once("data_set,").or(line.split_once("0,,")))
         .map(|(_, end)| end)
         .collect();
-    assert_eq!(ends, ["mode,failed,errno", "collective,0,0", ",1,2"], "{csv}");
+    assert_eq!(ends, ["mode,failed,errno,site,place", "collective,0,0,,", ",1,2,,"], "{csv}");
     let text = stdout(&["dump", &path], 0);
     let modes: Vec<&str> =
         text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_whitespace().nth(6)).collect();
