@@ -39,6 +39,10 @@ pub const LOG_CALLS: usize = 1 << 21;
 /// Maximum MPI-IO segments of one Darshan rank kept in memory to find their variants (independent, collective, nonblocking); further
 /// segments get the most common variant of their file.
 pub const LOG_HELD: usize = 1 << 19;
+/// Maximum bars of a flame graph; beyond, shorter bars are merged.
+pub const FLAME_BARS: usize = 500;
+/// Maximum rows of a flame graph; deeper functions are left out.
+pub const FLAME_DEPTH: usize = 96;
 /// Maximum partly written stripes tracked per analysis thread; beyond, a hash-based sample is tracked, see [`crate::topics::stripes::sharing`].
 pub const FOLLOWED_STRIPES: usize = 1 << 17;
 /// Maximum writes to shared stripes whose times are kept in memory during one pass over the trace.

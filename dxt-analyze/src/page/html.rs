@@ -3,7 +3,7 @@
 use super::names::{Names, short_names};
 use super::words::{saves, sentence};
 use crate::findings::Finding;
-use crate::render::{Cell, Figure, Part, Table, svg, table};
+use crate::render::{Cell, Figure, FlameGraph, Part, Table, svg, table};
 use crate::text::printable::{is_hidden, printable};
 use crate::text::units;
 use crate::topics::report::Section;
@@ -163,6 +163,11 @@ impl Tables<'_> {
                 let numbers = one_table(&self.id(), &figure.numbers, figure.title);
                 one_figure(self.section, figure, &numbers)
             }
+            Part::Flames(flames) => {
+                let numbers = one_table(&self.id(), &flames.numbers(), FLAMES);
+                flame_graph(self.section, flames, &numbers)
+            }
+            Part::Verbatim(text) => html! { pre { (text) } },
         }
     }
 
@@ -203,6 +208,21 @@ fn one_figure(section: &str, figure: &Figure, numbers: &Markup) -> Markup {
             (svg::inline(figure))
             figcaption { span.file title=(printable(&figure.subject)) { (printable(&subject)) } ". " (figure.caption) }
             details.alternative { summary { (figure.title) " as a table" } (numbers) }
+        }
+    }
+}
+
+/// Title of flame graphs.
+const FLAMES: &str = "Flame graph";
+
+/// Returns a flame graph, and its numbers as a table for readers who cannot see the figure.
+fn flame_graph(section: &str, flames: &FlameGraph, numbers: &Markup) -> Markup {
+    html! {
+        figure id={ (section) "-flames" } {
+            h3 { (FLAMES) }
+            (flames.inline())
+            figcaption { (FlameGraph::CAPTION) }
+            details.alternative { summary { (FLAMES) " as a table" } (numbers) }
         }
     }
 }

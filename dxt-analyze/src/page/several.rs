@@ -48,7 +48,7 @@ fn page(subcommand: &str, view: &View) -> String {
         match part {
             Part::Findings(findings) if findings.is_empty() => {}
             Part::Findings(_) => found.push(part),
-            Part::Figure(_) => figures.push(part),
+            Part::Figure(_) | Part::Flames(_) => figures.push(part),
             _ => rest.push(part),
         }
     }

@@ -5,6 +5,7 @@ mod cell;
 mod column;
 mod csv;
 pub mod figure;
+pub mod flame;
 pub mod svg;
 pub mod table;
 pub mod untimed;
@@ -12,6 +13,7 @@ pub mod untimed;
 pub use cell::Cell;
 pub use column::{Head, Table, TableOf};
 pub use figure::Figure;
+pub use flame::FlameGraph;
 pub use untimed::Untimed;
 
 use crate::findings::Finding;
@@ -76,6 +78,10 @@ pub enum Part {
     Findings(Vec<Finding>),
     /// Figure, shown on the page only.
     Figure(Box<Figure>),
+    /// Flame graph, shown on the page only.
+    Flames(Box<FlameGraph>),
+    /// Text for other programs, never wrapped.
+    Verbatim(String),
 }
 
 /// Presentation of a result for people: its headings, tables, findings and figures.

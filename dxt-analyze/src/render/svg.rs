@@ -112,7 +112,8 @@ fn lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-fn percent(share: f64) -> String {
+/// Returns a share as a length in SVG.
+pub(super) fn percent(share: f64) -> String {
     format!("{:.3}%", share * 100.0)
 }
 

@@ -23,7 +23,7 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
     let width = view.max_width.map_or(terminal, |most| most.min(terminal));
     let for_people = |part: &&Part| match part {
         Part::Table(table) => table.most > 0 && table.is_for_people(),
-        Part::Figure(_) => false,
+        Part::Figure(_) | Part::Flames(_) => false,
         _ => true,
     };
     for (number, part) in view.parts.iter().filter(for_people).enumerate() {
@@ -46,7 +46,8 @@ pub(super) fn write(view: &View, style: &Style, out: &mut dyn Write) -> Result<(
             }
             Part::Table(table) => one(table, width, style.color, out)?,
             Part::Findings(findings) => all_findings(findings, width, style.color, out)?,
-            Part::Figure(_) => {}
+            Part::Verbatim(text) => writeln!(out, "{text}")?,
+            Part::Figure(_) | Part::Flames(_) => {}
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Tests of call sites in outputs with a row per call.
+//! Tests of call sites in all outputs: rows of calls, tables, and the flame graph on the page.
 
 use crate::common::{Builder, job, op, process, put, run, stdout, trace};
 use crate::export::tables::{numbers, read, texts};
@@ -130,4 +130,53 @@ fn slices_have_the_place_if_all_their_calls_do() {
         merged.iter().any(|slice| slice["args"]["calls"] == 5 && slice["args"]["place"] == "log (app.py:20)"),
         "{merged:#?}"
     );
+}
+
+#[test]
+fn the_page_has_a_flame_graph_of_call_stacks_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = |trace: &str| {
+        let output = folder.path().join("page.html");
+        stdout(&["report", trace, "--force", "-o", output.to_str().unwrap()], 0);
+        std::fs::read_to_string(output).unwrap()
+    };
+    let html = page(&two_places(folder.path(), "a", 12, 4));
+    let (_, figure) = html.split_once("<figure id=\"sites-flames\">").expect("a flame graph");
+    let (figure, _) = figure.split_once("</figure>").unwrap();
+    for text in ["<title>main\n90.0 ms, 100.0 %</title>", "<title>save\n80.0 ms, 88.9 %</title>", ">POSIX write</text>"]
+    {
+        assert!(figure.contains(text), "{text}: {figure}");
+    }
+    let mut flat = process(0, "n0");
+    calls(&mut flat, &[("main</svg>", 30)], "/out/data", 10, 4);
+    let html = page(&put(folder.path(), "flat.dxt", &trace(&job("flat", 1), vec![flat])));
+    assert!(html.contains("id=\"sites\"") && !html.contains("sites-flames"));
+    let mut none = process(0, "n0");
+    none.write("/out/data", 0, 1, 0, 5);
+    assert!(!page(&put(folder.path(), "none.dxt", &trace(&job("none", 1), vec![none]))).contains("sites-flames"));
+}
+
+#[test]
+fn call_stacks_are_lines_or_a_drawing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = two_places(folder.path(), "a", 12, 4);
+    let lines = stdout(&["sites", "--stacks", "collapsed", &path], 0);
+    assert_eq!(lines, "main;log;POSIX write 10000\nmain;save;POSIX write 80000\n");
+    let drawing = stdout(&["sites", "--stacks", "flame", &path], 0);
+    assert!(
+        drawing.starts_with("<?xml") && drawing.ends_with("</svg>\n") && drawing.contains(">save</text>"),
+        "{drawing}"
+    );
+    // A line is a line, however long.
+    let mut one = process(0, "n0");
+    let names: Vec<String> = (0..40).map(|number| format!("operator new {number}")).collect();
+    calls(&mut one, &names.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>(), "/out/data", 1, 1);
+    let deep = put(folder.path(), "deep.dxt", &trace(&job("deep", 1), vec![one]));
+    assert_eq!(stdout(&["sites", "--stacks", "collapsed", &deep], 0).lines().count(), 1);
+    let mut flat = process(0, "n0");
+    calls(&mut flat, &[("main", 30)], "/out/data", 10, 4);
+    let flat = put(folder.path(), "flat.dxt", &trace(&job("flat", 1), vec![flat]));
+    let output = run(&["sites", "--stacks", "flame", &flat]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no call stacks of two or more functions"));
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }

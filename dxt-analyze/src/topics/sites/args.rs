@@ -30,15 +30,18 @@ pub struct Options {
     /// Order of the list
     #[arg(long, value_enum, default_value_t)]
     pub by: By,
-    /// Write call stacks with their time instead (collapsed: one line each, as flame graph tools read them)
+    /// Write call stacks with their time instead (collapsed: one line each, as flame graph tools read them; flame: a flame graph as SVG)
     #[arg(long, value_enum, value_name = "FORM")]
     pub stacks: Option<Stacks>,
+    /// True if the flame graph of a page is wanted.
+    #[arg(skip)]
+    pub draw: bool,
 }
 
 impl Default for Options {
     /// Returns the defaults of the command line.
     fn default() -> Self {
-        Self { top: 20, by: By::default(), stacks: None }
+        Self { top: 20, by: By::default(), stacks: None, draw: false }
     }
 }
 
@@ -59,4 +62,6 @@ pub enum By {
 pub enum Stacks {
     /// `main;write_all;write 1234`: functions from the outermost, then the operation, and its time in microseconds
     Collapsed,
+    /// Flame graph, as the text of an SVG file
+    Flame,
 }

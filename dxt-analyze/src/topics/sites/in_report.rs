@@ -42,7 +42,7 @@ impl<'a> Reported<'a> for InReport<'a> {
 
     fn read(&self, partial: Partial, sums: &Sums) -> Result<InWhole> {
         let (run, symbols) = (self.job.run, &self.job.symbols);
-        let options = Options { top: self.job.options.top, ..Options::default() };
+        let options = Options { top: self.job.options.top, draw: self.job.options.draw, ..Options::default() };
         let result = Sites::of(run, &partial, symbols, &options, &sums.lost);
         Ok(InWhole { result, of_streams: OfStreams::of(run, &partial, symbols) })
     }

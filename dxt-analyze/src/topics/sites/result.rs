@@ -1,6 +1,6 @@
 //! Result of `sites`: calls by the place in the program that makes them.
 
-use super::args::{By, Options};
+use super::args::{By, Options, Stacks};
 use super::sums::{Partial, Sums};
 use crate::findings::Finding;
 use crate::limits::NAMED_EXAMPLES;
@@ -72,9 +72,9 @@ pub struct Sites {
     /// Number of rows that people see.
     #[serde(skip)]
     pub(super) top: usize,
-    /// True if people see call stacks instead of places.
+    /// Form of call stacks that people see instead of places; `None` for places.
     #[serde(skip)]
-    pub(super) wants_stacks: bool,
+    pub(super) wants_stacks: Option<Stacks>,
     /// Call stacks of the program's own calls with their sums, for flame graphs: functions from the outermost, and the operation.
     #[serde(skip)]
     pub(super) stacks: Vec<(Vec<String>, Sums)>,
@@ -122,7 +122,7 @@ impl Sites {
             row.processes.insert(process);
             let of_file = row.files.entry(stream.file).or_default();
             *of_file = of_file.saturating_add(sums.time_ns);
-            if options.stacks.is_some() && stream.within() == Within::Nothing {
+            if (options.stacks.is_some() || options.draw) && stream.within() == Within::Nothing {
                 let op = run.op(stream);
                 let leaf = format!("{} {}", op.layer_name(), op.label());
                 stacks.entry(stack(run, symbols, site, &leaf)).or_default().add(sums);
@@ -159,7 +159,7 @@ impl Sites {
         Self {
             sites,
             top: options.top,
-            wants_stacks: options.stacks.is_some(),
+            wants_stacks: options.stacks,
             stacks: stacks.into_iter().collect(),
             unknown_calls,
             none_recorded: run.processes.iter().all(|process| process.sites.is_empty()),

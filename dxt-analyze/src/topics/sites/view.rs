@@ -1,26 +1,30 @@
 //! Command `sites`, and its tables.
 
-use super::args::{Args, Options};
+use super::args::{Args, Options, Stacks};
 use super::result::{Row, Sites};
 use super::sums::BySite;
 use crate::findings::Finding;
 use crate::model::Run;
 use crate::progress::Bar;
-use crate::render::{Cell, Part, Report, Table, View};
+use crate::render::{Cell, FlameGraph, Part, Report, Table, View};
 use crate::scan::scan;
 use crate::shared::completeness::Completeness;
 use crate::symbols::Symbols;
+use crate::text::printable::printable;
 use crate::text::units;
 use crate::topics::Outcome;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::path::PathBuf;
 
 /// Loads a run and sums its calls by the places in the program that make them.
 ///
 /// # Errors
-/// Fails if nothing can be loaded.
+/// Fails if nothing can be loaded, or if a flame graph is wanted and there are no call stacks for it.
 pub fn sites(args: &Args) -> Result<Sites> {
-    Ok(sites_of(&crate::session::open(&args.inputs)?, &args.options, &args.debug.dirs))
+    let found = sites_of(&crate::session::open(&args.inputs)?, &args.options, &args.debug.dirs);
+    let is_drawn = args.options.stacks != Some(Stacks::Flame) || found.flames().is_some();
+    ensure!(is_drawn, "this trace has no call stacks of two or more functions");
+    Ok(found)
 }
 
 /// Sums the calls of a loaded run by the places in the program that make them; `dirs`: directories with debug information.
@@ -41,6 +45,24 @@ impl Outcome for Sites {
 }
 
 impl Sites {
+    fn flames(&self) -> Option<FlameGraph> {
+        FlameGraph::of(self.stacks.iter().map(|(stack, sums)| (stack.as_slice(), sums.time_ns)))
+    }
+
+    /// Returns the call stacks in a form for other programs; `None` if there are none.
+    fn stacks_as(&self, form: Stacks) -> Option<Part> {
+        let line = |(stack, sums): &(Vec<String>, super::sums::Sums)| {
+            format!("{} {}", printable(&stack.join(";")), sums.time_ns / 1000)
+        };
+        match form {
+            Stacks::Collapsed => {
+                let lines: Vec<String> = self.stacks.iter().map(line).collect();
+                Some(lines.join("\n")).filter(|text| !text.is_empty()).map(Part::Verbatim)
+            }
+            Stacks::Flame => self.flames().map(|flames| Part::Verbatim(flames.file())),
+        }
+    }
+
     fn table(&self) -> Table {
         let callers =
             |row: &&Row| row.site.callers.iter().map(crate::symbols::Place::shown).collect::<Vec<String>>().join(" < ");
@@ -69,16 +91,14 @@ impl Sites {
 
 impl Report for Sites {
     fn view(&self) -> View {
-        if self.wants_stacks {
-            let line = |(stack, sums): &(Vec<String>, super::sums::Sums)| {
-                format!("{} {}", stack.join(";"), sums.time_ns / 1000)
-            };
-            return View { parts: vec![Part::Lines(self.stacks.iter().map(line).collect())], max_width: None };
+        if let Some(form) = self.wants_stacks {
+            return View { parts: self.stacks_as(form).into_iter().collect(), max_width: None };
         }
         let mut parts: Vec<Part> = self.missing.scope_part().into_iter().collect();
         if self.none_recorded {
             parts.push(Part::Lines(vec!["This trace has no call sites: tracers newer than 0.2.0 record them on x86-64, unless DXT_SITES=off, DXT_ENABLE=counters or DXT_ANONYMIZE is set.".into()]));
         }
+        parts.extend(self.flames().map(|flames| Part::Flames(Box::new(flames))));
         parts.push(Part::Table(self.table()));
         if let Some(python) = &self.without_lines {
             parts.push(Part::Lines(vec![format!(
