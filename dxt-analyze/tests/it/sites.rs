@@ -1,4 +1,4 @@
-//! Tests of call sites in all outputs: rows of calls, tables, and the flame graph on the page.
+//! Tests of call sites in all outputs: rows of calls, tables, the flame graph on the page, and the comparison of two runs.
 
 use crate::common::{Builder, job, op, process, put, run, stdout, trace};
 use crate::export::tables::{numbers, read, texts};
@@ -179,4 +179,54 @@ fn call_stacks_are_lines_or_a_drawing() {
     let output = run(&["sites", "--stacks", "flame", &flat]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("no call stacks of two or more functions"));
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+}
+
+#[test]
+fn two_runs_are_compared_by_functions_whatever_their_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (two_places(folder.path(), "a", 12, 4), two_places(folder.path(), "b", 15, 9));
+    let found: Value = serde_json::from_str(&stdout(&["compare", "--format", "json", &one, &two], 0)).unwrap();
+    let sum = |calls: u64, ms: u64| json!({"calls": calls, "bytes": calls * 1000, "time_ns": ms * MS});
+    let row = |function: &str, line: u32, before: Value, after: Value| {
+        json!({"place": {"function": function, "file": "/work/app.py", "line": line}, "through": null, "callers": ["main"],
+            "layer": "POSIX", "operation": "write", "before": before, "after": after})
+    };
+    let expected = [row("save", 15, sum(20, 80), sum(20, 180)), row("log", 20, sum(10, 10), sum(10, 10))];
+    assert_eq!(found["places"], json!(expected));
+    let table = stdout(&["compare", &one, &two], 0);
+    let line = table.lines().find(|line| line.starts_with("save (app.py:15)")).expect("a row");
+    assert!(line.contains("80.0 ms") && line.contains("180 ms"), "{line}");
+    // Without call sites in one of the runs there is nothing to compare.
+    let mut none = process(0, "n0");
+    none.write("/out/data", 0, 1, 0, 5);
+    let none = put(folder.path(), "none.dxt", &trace(&job("none", 1), vec![none]));
+    let output = run(&["compare", "--format", "json", &one, &none]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["places"], json!([]));
+}
+
+#[test]
+fn addresses_without_names_match_only_in_the_same_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let traced = |key: &str, build_id: &[u8]| {
+        let mut one = process(0, "n0");
+        let stream = one.stream("/out/data", op::POSIX_WRITE, 0);
+        let module = ModuleDef { path: b"/nowhere/simulate".to_vec(), build_id: build_id.to_vec() };
+        one.process.sites.modules.push(module);
+        one.process.sites.frames.push(FrameDef { caller: 0, module: 1, address: 0x1b2c });
+        one.process.sites.streams.push(StreamSite { stream, frame: 0 });
+        one.write("/out/data", 0, 1000, 0, MS);
+        put(folder.path(), &format!("{key}.dxt"), &trace(&job(key, 1), vec![one]))
+    };
+    let (one, same, other, none) =
+        (traced("a", &[1; 20]), traced("b", &[1; 20]), traced("c", &[2; 20]), traced("d", &[]));
+    let places = |one: &str, two: &str| -> Vec<(bool, bool)> {
+        let found: Value = serde_json::from_slice(&run(&["compare", "--format", "json", one, two]).stdout).unwrap();
+        let rows = found["places"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["place"]["function"] == "simulate+0x1b2c"), "{rows:?}");
+        rows.iter().map(|row| (!row["before"].is_null(), !row["after"].is_null())).collect()
+    };
+    assert_eq!(places(&one, &same), [(true, true)]);
+    assert_eq!(places(&one, &other), [(true, false), (false, true)]);
+    assert_eq!(places(&none, &none).len(), 2);
 }

@@ -2,6 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::session::{LayerName, Output, PageOutput};
+use crate::symbols::DebugDirs;
 use std::path::PathBuf;
 
 /// Command line of `compare`
@@ -29,10 +30,13 @@ pub struct Args {
     /// Output format and destination
     #[command(flatten)]
     pub output: Output,
+    /// Directories with debug information
+    #[command(flatten)]
+    pub debug: DebugDirs,
     /// HTML page to write
     #[command(flatten)]
     pub page: PageOutput,
-    /// Number of ranks and of files to show, largest changes first
+    /// Number of ranks, of files and of places in the program to show, largest changes first
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub top: usize,
 }

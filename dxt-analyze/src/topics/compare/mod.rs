@@ -2,7 +2,7 @@
 //!
 //! * `side`: one pass over one run; `files`: matching of the files of both runs.
 //! * `repeats`, `interfaces`: the job as a whole, and the scatter of repeats; `overlay`: figure of both runs.
-//! * `operations`, `units`: rows per operation, and per rank and file; `setup`: non-numeric differences.
+//! * `operations`, `units`: rows per operation, and per rank and file; `places`: per place in the program; `setup`: non-numeric differences.
 //! * `result`: the result; `verdict`: findings.
 
 pub mod args;
@@ -13,6 +13,7 @@ mod job_verdict;
 mod job_view;
 pub mod operations;
 mod overlay;
+pub mod places;
 pub mod repeats;
 pub mod result;
 pub mod setup;

@@ -5,6 +5,7 @@ use super::repeats::Job;
 use crate::findings::Finding;
 use crate::shared::completeness::Completeness;
 use crate::shared::groups::Group;
+use crate::symbols::Place;
 use crate::topics::outliers::distribution::Metric;
 use serde::Serialize;
 
@@ -134,6 +135,25 @@ pub struct Units {
     pub rows: Vec<UnitRow>,
 }
 
+/// Comparison of the calls of one operation from one place in the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PlaceRow {
+    /// Function and line of the program that lead to the calls: in the second run, else in the first; no line if there are several.
+    pub place: Place,
+    /// Function of a library that the program called there; `None` if it made the calls itself.
+    pub through: Option<String>,
+    /// Names of the functions that called the place, the nearest first.
+    pub callers: Vec<String>,
+    /// I/O layer of the calls.
+    pub layer: &'static str,
+    /// Operation of the calls, such as `write`.
+    pub operation: String,
+    /// Totals of the calls in the first run; `None` if only the second run makes them.
+    pub before: Option<Totalled>,
+    /// Totals of the calls in the second run; `None` if only the first run makes them.
+    pub after: Option<Totalled>,
+}
+
 /// Non-numeric property that differs between the runs, such as the MPI library.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
@@ -183,6 +203,8 @@ pub struct Comparison {
     pub ranks: Units,
     /// Comparison of the files, matched by path.
     pub files: Units,
+    /// Comparison of the places in the program that make calls, matched by their functions; empty if a run has no call sites.
+    pub places: Vec<PlaceRow>,
     /// Number of statistical tests over which the false discovery rates are computed.
     pub tests: u64,
     /// Findings on the differences.

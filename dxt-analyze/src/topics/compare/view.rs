@@ -11,9 +11,11 @@ use crate::text::units;
 use crate::topics::Outcome;
 use crate::topics::compare::files::{How, matched};
 use crate::topics::compare::repeats::Job;
-use crate::topics::compare::result::{Changed, Comparison, OperationRow, Over, RunPart, Totalled, UnitRow, Units};
+use crate::topics::compare::result::{
+    Changed, Comparison, OperationRow, Over, PlaceRow, RunPart, Totalled, UnitRow, Units,
+};
 use crate::topics::compare::side::{FileSum, Side, measure};
-use crate::topics::compare::{operations, overlay, setup, units as by_unit, verdict};
+use crate::topics::compare::{operations, overlay, places, setup, units as by_unit, verdict};
 use crate::topics::corpus::Read;
 use crate::topics::scaling::{self, measure::RunRow};
 use anyhow::{Context, Result};
@@ -26,7 +28,7 @@ pub struct CompareReport {
     /// Comparison, including findings.
     #[serde(flatten)]
     pub result: Comparison,
-    /// Maximum number of ranks and files in a table.
+    /// Maximum number of ranks, files and places in a table.
     #[serde(skip)]
     pub top: usize,
     /// Paths of the two runs compared in detail: of each side, the run with the median run time. `None` without repeats.
@@ -53,9 +55,10 @@ pub fn compare(args: &Args) -> Result<CompareReport> {
     };
     // The figures of an HTML page need one more pass over each run.
     let draw = args.page.output.is_some();
-    let ([one], [two]) = (before, after) else { return repeats(before, after, inputs, (args.top, draw)) };
+    let ([one], [two]) = (before, after) else { return repeats(before, after, inputs, args) };
     let [before, after] = crate::session::open_both([&inputs(one), &inputs(two)])?;
-    let mut report = compare_of(&before, &after, args.top);
+    let measured = (measured(&before), measured(&after));
+    let mut report = detailed([&before, &after], measured, args.top, &args.debug.dirs);
     if draw {
         report.figures = overlay::figures([&before, &after], &report.result.job);
     }
@@ -67,7 +70,7 @@ fn repeats(
     before: &[PathBuf],
     after: &[PathBuf],
     inputs: impl Fn(&PathBuf) -> Inputs,
-    (top, draw): (usize, bool),
+    args: &Args,
 ) -> Result<CompareReport> {
     let measured = |paths: &[PathBuf]| -> Result<Vec<RunRow>> {
         let one = |path: &PathBuf| {
@@ -89,8 +92,8 @@ fn repeats(
     };
     let (one, two) = (typical(before, &ours), typical(after, &theirs));
     let [first, second] = crate::session::open_both([&inputs(&one), &inputs(&two)])?;
-    let mut report = detailed([&first, &second], (ours, theirs), top);
-    if draw {
+    let mut report = detailed([&first, &second], (ours, theirs), args.top, &args.debug.dirs);
+    if args.page.output.is_some() {
         report.figures = overlay::figures([&first, &second], &report.result.job);
     }
     report.detailed = Some([one, two].map(|path| path.display().to_string()));
@@ -100,13 +103,21 @@ fn repeats(
 /// Compares two loaded runs; the thresholds of `before` apply to both. Tables show at most `top` rows.
 #[must_use]
 pub fn compare_of(before: &Run, after: &Run, top: usize) -> CompareReport {
-    let measured = |run: &Run| vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })];
-    detailed([before, after], (measured(before), measured(after)), top)
+    detailed([before, after], (measured(before), measured(after)), top, &[])
+}
+
+fn measured(run: &Run) -> Vec<RunRow> {
+    vec![scaling::measure::measure(run, Read { darshan: run.was_log(), ..Read::default() })]
 }
 
 /// Compares the two given runs in detail. At job level, compares all repeated runs of both sides (`measured`), which the two given runs
-/// represent.
-fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), top: usize) -> CompareReport {
+/// represent. `dirs`: directories with debug information.
+fn detailed(
+    [before, after]: [&Run; 2],
+    measured: (Vec<RunRow>, Vec<RunRow>),
+    top: usize,
+    dirs: &[PathBuf],
+) -> CompareReport {
     let least = &before.thresholds;
     let read = |run: &Run, what| measure(run, &Bar::new(run.segments(), what));
     let (one, two) = (read(before, "first run"), read(after, "second run"));
@@ -128,6 +139,7 @@ fn detailed([before, after]: [&Run; 2], measured: (Vec<RunRow>, Vec<RunRow>), to
         operations: operations::rows(&one, &two, least),
         ranks: by_unit::ranks(&one, &two, least),
         files: by_unit::files((before, after), (&one, &two), kept, &found, least),
+        places: places::rows(before, after, dirs),
         tests: 0,
         before: run_part(before, &one),
         after: run_part(after, &two),
@@ -187,6 +199,7 @@ impl Report for CompareReport {
         parts.push(Part::Table(operation_table(&result.operations)));
         parts.push(Part::Table(unit_table(&result.ranks, "ranks", "Ranks: reads and writes", self.top)));
         parts.push(Part::Table(unit_table(&result.files, "files", "Files", self.top)));
+        parts.push(Part::Table(place_table(&result.places, self.top)));
         parts.push(Part::Table(changed_table(&result.setup, "setup", "Other differences")));
         parts.push(Part::Table(changed_table(&result.hints, "hints", "Hints that differ")));
         parts.push(Part::Table(changed_table(&result.layouts, "layouts", "Stripe layouts that differ")));
@@ -252,6 +265,24 @@ fn unit_table(all: &Units, name: &'static str, title: &str, top: usize) -> Table
         .column("Time now", "time_after_s", |row| time(row.after))
         .column("Slower", "slower", |row| Cell::maybe(row.slower, Cell::Times))
         .csv("verdict", |row| Cell::text(if row.outlier { "slower than the rest" } else { "" }))
+        .most(top)
+        .done()
+}
+
+fn place_table(rows: &[PlaceRow], top: usize) -> Table {
+    let of = |sum: Option<Totalled>| sum.unwrap_or_default();
+    Table::of("places", "Places in the program: calls of each operation, largest difference of time first", rows)
+        .column("Place", "place", |row| Cell::Text(row.place.shown()))
+        .column("Layer", "layer", |row| Cell::Layer(row.layer.into()))
+        .column("Operation", "operation", |row| Cell::text(&row.operation))
+        .column("Calls", "calls_before", move |row| Cell::Count(of(row.before).calls))
+        .column("Bytes", "bytes_before", move |row| Cell::Bytes(of(row.before).bytes))
+        .column("Time", "time_before_s", move |row| Cell::Duration(of(row.before).time_ns))
+        .column("Calls now", "calls_after", move |row| Cell::Count(of(row.after).calls))
+        .column("Bytes now", "bytes_after", move |row| Cell::Bytes(of(row.after).bytes))
+        .column("Time now", "time_after_s", move |row| Cell::Duration(of(row.after).time_ns))
+        .column("Through", "through", |row| Cell::text(row.through.as_deref().unwrap_or_default()))
+        .column("Called by", "callers", |row| Cell::Text(row.callers.join(" < ")))
         .most(top)
         .done()
 }
