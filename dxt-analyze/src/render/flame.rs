@@ -9,10 +9,6 @@ use crate::text::printable::printable;
 use crate::text::units;
 use maud::{Markup, html};
 
-/// Minimum share of the time of a bar; smaller ones are merged with their neighbours.
-const MIN_SHARE: f64 = 0.001;
-/// Minimum share of the time of a bar with text.
-const MIN_TEXT: f64 = 0.01;
 /// Height of a bar, in pixels.
 const HEIGHT: u32 = 18;
 /// Width of a flame graph in a separate SVG file, in pixels.
@@ -46,8 +42,8 @@ struct Bar {
 impl FlameGraph {
     /// Explanation of how to read a flame graph.
     pub(crate) const CAPTION: &str = "Time in the program's own calls, summed over processes, by the functions that lead to them: the width \
-        of a bar is its share of the time. A bar below another one is what it called; the operations (blue) come last. Bars of less than \
-        0.1 % are merged. Move the mouse over a bar for its name and numbers.";
+        of a bar is its share of the time. A bar below another one is what it called; the operations (blue) come last. Bars \
+        narrower than a pixel are merged. Move the mouse over a bar for its name and numbers.";
 
     /// Draws call stacks with their time in ns; each stack has functions from the outermost, then the operation. Leaves out functions that
     /// all stacks begin with, except the innermost. Returns `None` if no stack has two functions, or if there is no time.
@@ -63,7 +59,8 @@ impl FlameGraph {
         let stacks: Vec<(&[String], u64)> =
             stacks.into_iter().map(|(stack, time)| (stack.get(skipped..).unwrap_or_default(), time)).collect();
         let all_ns = total(&stacks);
-        let mut least = MIN_SHARE;
+        // Bars narrower than a pixel would not be seen.
+        let mut least = 1.0 / f64::from(WIDTH);
         loop {
             let mut drawing = Drawing { bars: Vec::new(), all_ns, least: least * all_ns as f64 };
             drawing.row(&stacks, 0, 0);
@@ -129,7 +126,7 @@ impl FlameGraph {
                     title { (words(bar)) }
                     rect width="100%" height="100%" fill=(bar.ink.colour()) fill-opacity="0.35" {}
                     rect width="1" height="100%" fill=(bar.ink.colour()) {}
-                    @if self.share(bar) >= MIN_TEXT { text x="5" y="13" fill="#1b2430" { (printable(&bar.name)) } }
+                    text x="5" y="13" fill="#1b2430" { (printable(&bar.name)) }
                 }
             }
         }
