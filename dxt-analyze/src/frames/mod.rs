@@ -117,12 +117,18 @@ impl Opened {
             Table::Files => tables::files(&self.run, &self.layouts, &totals(&self.run)),
             Table::Ranks => tables::ranks(&self.run, &totals(&self.run)),
             Table::Findings => tables::findings(&self.run, self.stripes.as_deref()),
-            Table::Sites => sites::sites(&self.run, self.symbols()),
+            Table::Sites => sites::sites(&self.run, self.symbols()?),
         })?
     }
 
-    fn symbols(&self) -> &Symbols {
-        self.symbols.get_or_init(|| Symbols::of(&self.run, &self.debug_dirs))
+    /// Returns the functions and lines of call sites. They are looked up on this process's thread pool, and no lock is held meanwhile, since a
+    /// forked child would wait for it forever.
+    fn symbols(&self) -> Result<&Symbols> {
+        if let Some(known) = self.symbols.get() {
+            return Ok(known);
+        }
+        let found = pool::within(|| Symbols::of(&self.run, &self.debug_dirs))?;
+        Ok(self.symbols.get_or_init(|| found))
     }
 
     /// Returns the Arrow schema of the segments, limited to the columns named in `chosen`; all columns for `None`.

@@ -163,7 +163,7 @@ impl Maker {
     fn all(&self, to: &SyncSender<Sent>) -> Result<()> {
         let run = &*self.job.run;
         let unnamed = Symbols::default();
-        let symbols = if self.schema.index_of(PLACE).is_ok() { self.job.symbols() } else { &unnamed };
+        let symbols = if self.schema.index_of(PLACE).is_ok() { self.job.symbols()? } else { &unnamed };
         let batches = Batches::new(run, &self.job.layouts, symbols, Arc::clone(&self.schema));
         let blocks = calls::blocks(run);
         for pieces in pieces(run, &blocks).chunks(self.at_a_time) {
